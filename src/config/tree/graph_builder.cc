@@ -463,14 +463,20 @@ class GraphBuilder {
     }
     const NodePacking* const packing =
         node.pack_documents.has_value() ? &*node.pack_documents : packing_;
-    const bool drops = packing != nullptr && packing->is_packed &&
-                       packing->options.long_documents == LongDocuments::kDrop;
+    const bool packs = packing != nullptr && packing->is_packed;
+    const bool drops =
+        packs && packing->options.long_documents == LongDocuments::kDrop;
+    const bool drops_ends =
+        packs && packing->options.end_of_document == EndOfDocument::kDrop;
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(node.location), " has ", besides, "nothing to draw: ", why,
         " no window of seq_len ", WindowTokens(run_), " tokens",
         drops ? " (long_documents = \"drop\" leaves out documents that are "
                 "longer)"
-              : ""));
+              : "",
+        drops_ends ? " (without the ends of documents, which end_of_document "
+                     "= \"drop\" leaves out)"
+                   : ""));
   }
 
   const Run& run_;

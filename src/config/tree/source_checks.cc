@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "config/run_nodes.h"
 #include "poniente/extend/piecewise_items.h"
 #include "util/one_line.h"
@@ -29,31 +30,26 @@ bool ChangesWithEpoch(const DatasetNode& node) {
 // Above it, and with a window's worth of it, padding is warned of.
 constexpr double kMuchPadding = 0.1;
 
-// What the padding mostly comes from, and what to do about it.
-std::string CauseOfPadding(const PackingOptions& options,
-                           const PackingSummary& packed) {
-  // A piece takes half of its last multiple of `align`, on average.
-  const uint64_t to_align = packed.pieces * (options.align - 1) / 2;
-  if (2 * to_align > packed.padding_tokens()) {
-    return absl::StrCat("align = ", options.align, " takes up to ",
-                        options.align - 1, " tokens behind each of ",
-                        packed.pieces,
-                        " pieces of documents: state a smaller align, or pack "
-                        "longer documents");
+// What may make it less. Which of the options costs how much is not known
+// without packing the documents again.
+std::string RemediesOfPadding(const PackingOptions& options,
+                              const PackingSummary& packed) {
+  std::vector<std::string> remedies;
+  const auto add = [&remedies](const char* what, uint32_t now) {
+    remedies.push_back(absl::StrCat(what, " (now ", now, ")"));
+  };
+  if (options.chunk_documents > 0) {
+    add("larger chunk_documents", options.chunk_documents);
   }
-  const uint64_t most = packed.windows * uint64_t{options.max_documents};
-  // Full in number of documents, though not in tokens.
-  if (options.max_documents > 0 && 10 * packed.pieces >= 9 * most) {
-    return absl::StrCat(
-        "max_documents = ", options.max_documents,
-        " ends windows that have room: documents have ",
-        packed.tokens / packed.documents,
-        " tokens on average, so state at least ",
-        4 * (packed.window_tokens * packed.documents / packed.tokens + 1));
+  // A window that holds as many as it may.
+  if (options.max_documents > 0 && packed.max_pieces == options.max_documents) {
+    add("a larger max_documents", options.max_documents);
   }
-  return "its documents leave gaps that no other document fits into: state "
-         "long_documents = \"split\", another seq_len, or pack_documents = "
-         "false for it";
+  if (options.align > 1) add("a smaller align", options.align);
+  remedies.push_back(
+      "if no document fits into the gaps that others leave, another seq_len, "
+      "or pack_documents = false for this source");
+  return absl::StrJoin(remedies, "; ");
 }
 
 }  // namespace
@@ -139,9 +135,9 @@ std::string WarningOfPadding(const Node& node, const PackingOptions& options,
     return "";
   }
   return absl::StrFormat(
-      "%s: %.1f %% of its windows of %u tokens is padding, because %s",
+      "%s: %.1f %% of its windows of %u tokens is padding; less may come of %s",
       ToString(node.location), 100 * packed.padding(), packed.window_tokens,
-      CauseOfPadding(options, packed));
+      RemediesOfPadding(options, packed));
 }
 
 }  // namespace poniente::internal

@@ -36,7 +36,7 @@ absl::Status CheckOwnWindows(const Run& run, const DatasetNode& own);
 std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below);
 
 // Returns a warning, with its place, if more than a tenth of a source's packed
-// windows is padding, and what most of it comes from. Else an empty text.
+// windows is padding, and what may make it less. Else an empty text.
 // `source`: its windows.
 std::string WarningOfPadding(const Node& node, const PackingOptions& options,
                              const DatasetNode& source);

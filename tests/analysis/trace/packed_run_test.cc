@@ -192,17 +192,22 @@ TEST_F(PackedRunTest, MuchPaddingIsWarnedOf) {
   };
   EXPECT_THAT(warnings(""), IsEmpty());
   EXPECT_THAT(warnings("align = 16"),
-              ElementsAre(AllOf(HasSubstr("run.toml:1:1: data: "),
-                                HasSubstr("% of its windows of 32 tokens is"),
-                                HasSubstr("align = 16 takes up to 15"))));
+              ElementsAre(AllOf(
+                  HasSubstr("run.toml:1:1: data: "),
+                  HasSubstr("% of its windows of 32 tokens is"),
+                  HasSubstr("less may come of a smaller align (now 16); if"))));
   EXPECT_THAT(warnings("max_documents = 1"),
-              ElementsAre(AllOf(HasSubstr("max_documents = 1 ends"),
-                                HasSubstr("state at least"))));
+              ElementsAre(HasSubstr("a larger max_documents (now 1); if")));
+  // Three chunks for each window.
+  EXPECT_THAT(warnings("chunk_documents = 2, align = 2"),
+              ElementsAre(AllOf(HasSubstr("larger chunk_documents (now 2); "),
+                                HasSubstr("a smaller align (now 2)"))));
   // No two of them fit into a window.
   WriteDocuments(folder_, "gaps", {40, std::vector<uint32_t>(20, 1)});
   ASSERT_OK_AND_ASSIGN(const Config gaps,
                        Parse("path = 'gaps'\npack_documents = true"));
-  EXPECT_THAT(gaps.warnings(), ElementsAre(HasSubstr("leave gaps that no")));
+  EXPECT_THAT(gaps.warnings(),
+              ElementsAre(HasSubstr("less may come of if no document fits")));
   // A single window, nearly empty.
   WriteDocuments(folder_, "little", {2, std::vector<uint32_t>(2, 1)});
   ASSERT_OK_AND_ASSIGN(const Config little,
