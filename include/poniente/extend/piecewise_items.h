@@ -160,6 +160,8 @@ class PackedItems {
   virtual ~PackedItems() = default;
 
   virtual const PackingSummary& packing_summary() const = 0;
+  // Returns the options that it was made with; null if it has none.
+  virtual const PackingOptions* packing_options() const { return nullptr; }
   // Returns the number of tokens of which each piece, with the padding behind
   // it, is a multiple.
   virtual uint32_t align() const { return 1; }

@@ -14,9 +14,11 @@
 #include "analysis/diff/first_reads.h"
 #include "analysis/diff/run_diff.h"
 #include "analysis/diff/weight_diff.h"
+#include "config/write/node_options_writer.h"
 #include "dataset/joined_path.h"
 #include "index/mixture/mixture_map.h"
 #include "poniente/extend/infilled_dataset.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"
 
@@ -159,9 +161,13 @@ class TreeDiff {
     }
     const DatasetNode& node_a = *a_.trace().tree().leaves()[leaf_a].node;
     const DatasetNode& node_b = *b_.trace().tree().leaves()[leaf_b].node;
-    // Other lengths are those of the schedule.
-    if (node_a.fingerprint() != node_b.fingerprint() &&
-        node_a.item_tokens() == node_b.item_tokens()) {
+    const DiffValue packing_a = PackingWords(node_a);
+    const DiffValue packing_b = PackingWords(node_b);
+    if (packing_a != packing_b) {
+      Add("packing of " + name, packing_a, packing_b, step());
+    } else if (node_a.fingerprint() != node_b.fingerprint() &&
+               node_a.item_tokens() == node_b.item_tokens()) {
+      // Other lengths are those of the schedule.
       Add("selection of " + name, LengthWords(node_a), LengthWords(node_b),
           step());
     }
@@ -174,6 +180,16 @@ class TreeDiff {
       differences_->push_back(
           {"location of " + name, a.location, b.location, 0, false});
     }
+  }
+
+  // How the documents of a source are packed; nothing if they are not.
+  static DiffValue PackingWords(const DatasetNode& leaf) {
+    const PackedItems* const packed = PackedItemsOf(leaf);
+    if (packed == nullptr || packed->packing_options() == nullptr) return {};
+    // Where the order by length lies changes no token.
+    NodePacking packing = {.options = *packed->packing_options()};
+    packing.options.index_file.clear();
+    return PackingText(packing, /*is_resolved=*/false, "");
   }
 
   // How the documents of a source are filled in the middle; nothing if they are

@@ -276,7 +276,8 @@ class Comparison {
     for (const auto& [path, source] : here) added.push_back(Quoted(path));
     if (!changed.empty()) {
       Add("other data", LengthNote(), " in ", Named(changed),
-          ": give the data, and fill_in_the_middle, that the run began with");
+          ": give the data, pack_documents and fill_in_the_middle that the run "
+          "began with");
     }
     if (!missing.empty()) {
       Add("not read here, but in the state: ", Named(missing));

@@ -87,7 +87,10 @@ absl::Status FirstOf(const std::vector<absl::Status>& chunks) {
   const auto is_error = [](const absl::Status& status) { return !status.ok(); };
   const auto first = std::find_if(chunks.begin(), chunks.end(), is_error);
   if (first == chunks.end()) return absl::OkStatus();
-  const auto others = std::count_if(first + 1, chunks.end(), is_error);
+  const auto others = std::count_if(first + 1, chunks.end(),
+                                    [&first](const absl::Status& status) {
+                                      return status.code() == first->code();
+                                    });
   return absl::Status(
       first->code(),
       absl::StrCat(first->message(),

@@ -70,6 +70,9 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   const PackingSummary& packing_summary() const override {
     return plans().summary();
   }
+  const PackingOptions* packing_options() const override {
+    return &packed_->options;
+  }
   absl::StatusOr<bool> FindSquaredLengths(
       std::span<const Position> positions, bool may_read,
       std::span<uint64_t> squares) const override;

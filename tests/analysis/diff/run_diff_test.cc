@@ -218,6 +218,24 @@ TEST_F(RunDiffTest, ATemperatureIsNamed) {
   EXPECT_THAT(Diff(warm, warm).differences, IsEmpty());
 }
 
+TEST_F(RunDiffTest, OptionsOfPackingAreNamed) {
+  const auto packed = [](const std::string& options) {
+    return absl::StrCat(
+        "[data]\nsteps = 30\nbatch_size = 4\nseq_len = 30\npath = 'a'\n"
+        "pack_documents = ",
+        options, "\n");
+  };
+  const RunDiff parts = Diff(packed("true"), packed("{ parts = 1 }"));
+  ASSERT_EQ(parts.differences.size(), 1u);
+  EXPECT_THAT(parts.differences[0].what, HasSubstr("packing of "));
+  EXPECT_EQ(parts.differences[0].a, DiffValue("true"));
+  EXPECT_EQ(parts.differences[0].b, DiffValue("{ parts = 1 }"));
+  const RunDiff cut = Diff(packed("true"), packed("false"));
+  ASSERT_FALSE(cut.differences.empty());
+  EXPECT_EQ(cut.differences[0].a, DiffValue("true"));
+  EXPECT_EQ(cut.differences[0].b, DiffValue());
+}
+
 // The shares differ from the first sample on, the samples much later.
 TEST_F(RunDiffTest, WeightsThatMatterLate) {
   const RunDiff diff =
