@@ -83,18 +83,24 @@ absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
   return OriginsOf(plan, samples);
 }
 
-absl::StatusOr<std::vector<uint64_t>> RunTrace::WorkOf(uint64_t step,
-                                                       uint32_t rank,
-                                                       uint32_t ranks) const {
+absl::StatusOr<std::vector<std::vector<uint64_t>>> RunTrace::WorkOfRanks(
+    uint64_t step, uint32_t ranks) const {
   PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOfWhole(step));
-  const internal::StepSharing sharing(tree_, sharing_);
-  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> samples,
-                            sharing.SamplesOf(plan, rank, ranks));
   std::vector<uint64_t> work;
-  PONIENTE_RETURN_IF_ERROR(
-      sharing.FindWork(plan, /*may_read=*/true, &work).status());
-  for (uint64_t& sample : samples) sample = work[sample - plan.first_sample];
-  return samples;
+  PONIENTE_RETURN_IF_ERROR(internal::StepSharing(tree_, sharing_)
+                               .FindWork(plan, /*may_read=*/true, &work)
+                               .status());
+  std::vector<uint64_t> order(work.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (sharing_.even_work) order = BalancedOrder(work, ranks);
+  std::vector<std::vector<uint64_t>> by_rank(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const BatchShare share = RankShare(order.size(), rank, ranks);
+    for (uint64_t i = share.begin; i < share.end; ++i) {
+      by_rank[rank].push_back(work[order[i]]);
+    }
+  }
+  return by_rank;
 }
 
 absl::StatusOr<std::vector<SampleOrigin>> RunTrace::OriginsOf(

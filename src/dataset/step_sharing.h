@@ -41,7 +41,7 @@ class StepSharing {
                             bool may_read,
                             std::vector<uint64_t>* samples) const;
 
-  // Sets work[i] to what sample i of the step costs (RunTrace::WorkOf()).
+  // Sets work[i] to what sample i of the step costs (RunTrace::WorkOfRanks()).
   // Returns false if that takes a read and `may_read` is false.
   absl::StatusOr<bool> FindWork(const StepPlan& plan, bool may_read,
                                 std::vector<uint64_t>* work) const;

@@ -29,6 +29,7 @@
 namespace poniente {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::IsOkAndHolds;
@@ -133,7 +134,7 @@ TEST_F(EvenWorkTest, RanksHaveTheSamplesOfBalancedOrder) {
                          Options(linear_cost).sharing);
     const RunTrace consecutive_trace(*root_, MakeSchedule(kSteps, kBatch),
                                      consecutive.sharing);
-    EXPECT_THAT(trace.WorkOf(kSteps),
+    EXPECT_THAT(trace.WorkOfRanks(kSteps, 3),
                 StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("step")));
     for (uint64_t step = 0; step < kSteps; ++step) {
       ASSERT_OK_AND_ASSIGN(const Batch all, alone->NextBlocking());
@@ -141,7 +142,11 @@ TEST_F(EvenWorkTest, RanksHaveTheSamplesOfBalancedOrder) {
       const std::vector<uint64_t> order = BalancedOrder(work, kRanks);
       Rows expected;
       AddRows(all, &expected);
-      EXPECT_THAT(consecutive_trace.WorkOf(step), IsOkAndHolds(work));
+      EXPECT_THAT(consecutive_trace.WorkOfRanks(step, 1),
+                  IsOkAndHolds(ElementsAre(work)));
+      // Any rank knows the work of any other.
+      ASSERT_OK_AND_ASSIGN(const auto by_rank, trace.WorkOfRanks(step, kRanks));
+      ASSERT_EQ(by_rank.size(), kRanks);
       Rows got;
       for (uint32_t rank = 0; rank < kRanks; ++rank) {
         ASSERT_OK_AND_ASSIGN(const Batch batch, loaders[rank]->NextBlocking());
@@ -152,12 +157,9 @@ TEST_F(EvenWorkTest, RanksHaveTheSamplesOfBalancedOrder) {
           ASSERT_EQ(batch.provenance(i).sample,
                     step * kBatch + order[share.begin + i]);
         }
-        // Any rank knows the work of any other.
-        ASSERT_OK_AND_ASSIGN(const std::vector<uint64_t> of_rank,
-                             trace.WorkOf(step, rank, kRanks));
-        ASSERT_EQ(of_rank.size(), batch.num_samples());
-        for (size_t i = 0; i < of_rank.size(); ++i) {
-          ASSERT_EQ(of_rank[i], work[order[share.begin + i]]);
+        ASSERT_EQ(by_rank[rank].size(), batch.num_samples());
+        for (size_t i = 0; i < batch.num_samples(); ++i) {
+          ASSERT_EQ(by_rank[rank][i], work[order[share.begin + i]]);
         }
       }
       ASSERT_EQ(got, expected);
