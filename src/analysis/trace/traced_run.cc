@@ -53,11 +53,19 @@ absl::Status NoStep(uint64_t steps, uint64_t step) {
 
 absl::Status UnknownDocuments(std::string_view path, const ConfigSource& source,
                               std::string_view remedy) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the documents of ", QuotedName(path), " are not known, ",
-      source.is_readable ? "because it is a dataset of the program's own"
-                         : "only its number of tokens",
-      internal::Absl(remedy)));
+  std::string why;
+  if (source.data != nullptr) {
+    why = absl::StrCat(": '", source.data->path(), "' (",
+                       internal::Absl(source.data->format()),
+                       ") does not say where they end; state document_end or "
+                       "document_begin");
+  } else {
+    why = source.is_readable ? ", because it is a dataset of the program's own"
+                             : ", only its number of tokens";
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the documents of ", QuotedName(path), " are not known", why,
+                   internal::Absl(remedy)));
 }
 
 // Returns which tokens of a document, which lies at `whole`, a sample has of
@@ -382,14 +390,8 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   // Views of one path may be of different stores: those of the first are meant,
   // as numbers are the same in all views of one store.
   const TokenSource* const data = sources_[leaves[0]].data.get();
-  if (data == nullptr) {
+  if (data == nullptr || !data->knows_documents()) {
     return UnknownDocuments(path, sources_[leaves[0]], "");
-  }
-  if (!data->knows_documents()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the documents of ", QuotedName(path), " are not known: '",
-        data->path(), "' (", internal::Absl(data->format()),
-        ") does not say where they end; state document_end or document_begin"));
   }
   std::vector<uint64_t> documents;
   for (uint64_t document = 0; document < data->num_documents(); ++document) {

@@ -131,6 +131,8 @@ Json PiecesJson(const std::vector<TracedDocument>& documents) {
     row["document_begin"] = NumberOrNull(is_known, first);
     row["document_end"] = NumberOrNull(is_known, first + document.tokens);
     row["document_tokens"] = NumberOrNull(is_known, whole.size());
+    row["whole"] = Json();
+    if (is_known) row["whole"] = document.is_whole;
     begin += document.tokens;
   }
   return rows;
@@ -212,35 +214,47 @@ void PrintStepAsJson(const TracedStep& step,
   PrintJson(json);
 }
 
-std::string DocumentWords(const std::vector<TracedDocument>& documents) {
-  if (documents.empty()) return "-";
-  const size_t shown = std::min(documents.size(), kMaxDocumentsShown);
-  std::vector<std::string> words;
-  for (size_t i = 0; i < shown; ++i) {
-    if (documents[i].is_padding()) {
-      words.push_back(Plural(documents[i].tokens, "token") + " of padding");
-      continue;
-    }
-    words.push_back(absl::StrCat(documents[i].number));
-    if (!documents[i].name.empty()) {
-      absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");
-    }
-    if (!documents[i].is_whole && documents[i].document.has_value()) {
-      const TokenRange& whole = *documents[i].document;
-      const uint64_t first = documents[i].first_token - whole.begin;
-      absl::StrAppend(&words.back(), " (", first, "..",
-                      first + documents[i].tokens, " of ", whole.size(), ")");
-    }
-    if (!documents[i].infilled.has_value()) continue;
-    const InfilledPiece::Shape& shape = documents[i].infilled->shape();
-    absl::StrAppend(&words.back(), " (",
+std::string DocumentWord(const TracedDocument& document) {
+  std::string word = absl::StrCat(document.number);
+  if (!document.name.empty()) {
+    absl::StrAppend(&word, " '", OneLine(document.name), "'");
+  }
+  if (!document.is_whole && document.document.has_value()) {
+    const TokenRange& whole = *document.document;
+    const uint64_t first = document.first_token - whole.begin;
+    absl::StrAppend(&word, " (", first, "..", first + document.tokens, " of ",
+                    whole.size(), ")");
+  }
+  if (document.infilled.has_value()) {
+    const InfilledPiece::Shape& shape = document.infilled->shape();
+    absl::StrAppend(&word, " (",
                     internal::Absl(InfillingOrderName(shape.order)), " ",
                     shape.prefix_tokens, "+", shape.middle_tokens, "+",
                     shape.suffix_tokens(), ")");
   }
+  return word;
+}
+
+// The first documents, how many there are besides, and all padding.
+std::string DocumentWords(const std::vector<TracedDocument>& documents) {
+  if (documents.empty()) return "-";
+  std::vector<std::string> words;
+  size_t more = 0;
+  uint64_t padding = 0;
+  for (const TracedDocument& document : documents) {
+    if (document.is_padding()) {
+      padding += document.tokens;
+    } else if (words.size() < kMaxDocumentsShown) {
+      words.push_back(DocumentWord(document));
+    } else {
+      ++more;
+    }
+  }
   std::string line = absl::StrJoin(words, ", ");
-  if (documents.size() > shown) {
-    absl::StrAppend(&line, " and ", documents.size() - shown, " more");
+  if (more > 0) absl::StrAppend(&line, " and ", more, " more");
+  if (padding > 0) {
+    absl::StrAppend(&line, line.empty() ? "" : ", ", Plural(padding, "token"),
+                    " of padding");
   }
   return line;
 }

@@ -307,6 +307,27 @@ TEST_F(ShowFindTest, ADocumentHasANameToo) {
   EXPECT_THAT(by_name["reads"], Not(IsEmpty()));
 }
 
+TEST_F(ShowFindTest, ASourceThatDoesNotKnowItsDocumentsSaysWhy) {
+  WriteFile(folder_.path("raw.bin"), std::string(4000, 'a'));
+  WriteFile(config(), R"([data]
+steps = 4
+batch_size = 4
+seq_len = 30
+mixture = { r = { weight = 1, path = "raw.bin", dtype = "u16" } }
+)");
+  for (const char* document : {"3", "three"}) {
+    EXPECT_THAT(RunTool("find " + config() + " --source r --document " +
+                        std::string(document)),
+                FailsWith(1, AllOf(HasSubstr("raw.bin"),
+                                   HasSubstr("does not say where they end; "
+                                             "state document_end"))));
+  }
+  const Json sample = Show(0)["samples"][0];
+  EXPECT_EQ(sample["documents"], Json::array());
+  EXPECT_EQ(sample["pieces"], Json::array());
+  EXPECT_TRUE(sample["document"].is_null());
+}
+
 TEST_F(ShowFindTest, PeopleGetATable) {
   EXPECT_THAT(
       RunTool("show " + config() + " --step 33 --text"),
