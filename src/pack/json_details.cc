@@ -177,7 +177,7 @@ std::string ReadContent(const DetailJson& message, const std::string& where,
         where, " has '", Absl(calls),
         "', which would be left out of the text; write the calls into "
         "'content', as the model is to make them, and remove '",
-        Absl(calls), "', or leave such chats out with --skip-bad-lines");
+        Absl(calls), "'");
   }
   const auto content = message.find("content");
   if (content == message.end()) {
@@ -224,7 +224,7 @@ std::string ReadLoss(std::string_view line, const LossSubject& subject,
 }
 
 std::string ReadMessages(std::string_view line, const std::string& field,
-                         std::vector<OwnMessage>* messages) {
+                         bool reads_loss, std::vector<OwnMessage>* messages) {
   constexpr char kExpected[] = R"({"role": "...", "content": "..."})";
   messages->clear();
   const DetailJson members =
@@ -246,16 +246,20 @@ std::string ReadMessages(std::string_view line, const std::string& field,
     OwnMessage& own = messages->emplace_back();
     std::string error = ReadPart(message, "role", where, &own.role);
     if (error.empty()) error = ReadContent(message, where, &own.content);
-    if (error.empty()) error = ReadWeight(message, where, &own.may_have_loss);
+    if (error.empty() && reads_loss) {
+      error = ReadWeight(message, where, &own.may_have_loss);
+    }
     if (!error.empty()) return error;
   }
   for (const std::string_view tools : kToolFields) {
     if (tools == field || !HasMember(members, tools)) continue;
+    const DetailJson& value_of = members.at(std::string(tools));
+    if (value_of.empty() || value_of == "") continue;
     return absl::StrCat(
         "has '", Absl(tools),
         "', which would be left out of the text; write them into the 'content' "
         "of a message, as the model is to see them, and remove '",
-        Absl(tools), "', or leave such chats out with --skip-bad-lines");
+        Absl(tools), "'");
   }
   return "";
 }

@@ -52,9 +52,10 @@ struct OwnMessage {
 // and perhaps a `weight`. A content may also be an array of parts {"type":
 // "text", "text": "..."}, whose texts follow each other. Calls (kCallFields)
 // and tools (kToolFields) are refused: they are in no text. Returns what is
-// wrong, or "". REQUIRES: the line is a JSON object with this field.
+// wrong, or "". Weights are not looked at unless `reads_loss`. REQUIRES: the
+// line is a JSON object with this field.
 std::string ReadMessages(std::string_view line, const std::string& field,
-                         std::vector<OwnMessage>* messages);
+                         bool reads_loss, std::vector<OwnMessage>* messages);
 
 }  // namespace poniente::internal
 

@@ -209,7 +209,7 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
     if (pair.key == kSpansField) spans = pair.value;
     if (pair.key == kMaskField) mask = pair.value;
     for (size_t i = 0; i < kToolFields.size(); ++i) {
-      if (pair.key == kToolFields[i]) has_tools[i] = !IsNothing(pair.value);
+      if (pair.key == kToolFields[i]) has_tools[i] = !IsEmpty(pair.value);
     }
     const size_t name = static_cast<size_t>(
         std::find(field_.names.begin(), field_.names.end(), pair.key) -
@@ -220,9 +220,10 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
       if (pair.value.get(text_)) return false;
       continue;
     }
-    const bool is_read = field_.kind == JsonField::Kind::kIds
-                             ? GetIds(pair.value, field_.vocabulary_size, &ids_)
-                             : GetMessages(pair.value, &joined_, &messages_);
+    const bool is_read =
+        field_.kind == JsonField::Kind::kIds
+            ? GetIds(pair.value, field_.vocabulary_size, &ids_)
+            : GetMessages(pair.value, field_.reads_loss, &joined_, &messages_);
     if (!is_read) return false;
   }
   if (found == field_.names.size()) return false;
@@ -260,7 +261,8 @@ bool JsonLine::ReadSlowly(std::string_view line) {
   text_ = own_text_;
   if (!is_read) return false;
   if (field_.kind == JsonField::Kind::kMessages) {
-    error_ = ReadMessages(line, reader.FoundName(), &own_messages_);
+    error_ = ReadMessages(line, reader.FoundName(), field_.reads_loss,
+                          &own_messages_);
     for (const OwnMessage& own : own_messages_) {
       messages_.push_back({own.role, own.content, own.may_have_loss});
     }

@@ -53,6 +53,11 @@ bool GetContent(dom::element value, std::deque<std::string>* joined,
   return true;
 }
 
+bool IsNothing(dom::element value) {
+  dom::array array;
+  return value.is_null() || (!value.get(array) && array.size() == 0);
+}
+
 // A message without a weight may have loss.
 bool GetWeight(const std::optional<dom::element>& value, bool* may_have_loss) {
   if (!value || value->is_null()) return true;
@@ -65,9 +70,11 @@ bool GetWeight(const std::optional<dom::element>& value, bool* may_have_loss) {
 
 }  // namespace
 
-bool IsNothing(dom::element value) {
-  dom::array array;
-  return value.is_null() || (!value.get(array) && array.size() == 0);
+bool IsEmpty(dom::element value) {
+  dom::object object;
+  std::string_view text;
+  return IsNothing(value) || (!value.get(object) && object.size() == 0) ||
+         (!value.get(text) && text.empty());
 }
 
 // simdjson itself nests at most 1024 levels.
@@ -103,7 +110,8 @@ bool GetIds(dom::element value, uint64_t vocabulary_size,
   return true;
 }
 
-bool GetMessages(dom::element value, std::deque<std::string>* joined,
+bool GetMessages(dom::element value, bool reads_loss,
+                 std::deque<std::string>* joined,
                  std::vector<ChatMessage>* messages) {
   dom::array array;
   if (value.get(array)) return false;
@@ -119,7 +127,7 @@ bool GetMessages(dom::element value, std::deque<std::string>* joined,
     for (const dom::key_value_pair pair : object) {
       if (pair.key == "role") role = pair.value;
       if (pair.key == "content") content = pair.value;
-      if (pair.key == kWeightField) weight = pair.value;
+      if (reads_loss && pair.key == kWeightField) weight = pair.value;
       for (size_t i = 0; i < kCallFields.size(); ++i) {
         if (pair.key == kCallFields[i]) has_calls[i] = !IsNothing(pair.value);
       }

@@ -21,15 +21,17 @@ namespace poniente::internal {
 // a pair of surrogates.
 bool HasHalfPairs(simdjson::dom::element value);
 
-// Returns whether it is null or [].
-bool IsNothing(simdjson::dom::element value);
+// Returns whether it is null, "", [] or {}.
+bool IsEmpty(simdjson::dom::element value);
 
 bool GetIds(simdjson::dom::element value, uint64_t vocabulary_size,
             std::vector<uint32_t>* ids);
 
 // Contents of several parts are joined in `joined`; all others stay in the
-// line. If a name occurs twice in a message, the last value counts.
-bool GetMessages(simdjson::dom::element value, std::deque<std::string>* joined,
+// line. If a name occurs twice in a message, the last value counts. Weights are
+// not looked at unless `reads_loss`.
+bool GetMessages(simdjson::dom::element value, bool reads_loss,
+                 std::deque<std::string>* joined,
                  std::vector<ChatMessage>* messages);
 
 // `size`: bytes of the text, or number of ids.

@@ -208,10 +208,22 @@ TEST(JsonMessagesTest, AWeightOfNoneTakesTheLossAway) {
                   OwnMessage{"a", "f", true}));
 }
 
+TEST(JsonMessagesTest, WeightsAreIgnoredWhereMasksAre) {
+  JsonField field = Messages();
+  field.reads_loss = false;
+  BothParsers json(field);
+  ASSERT_TRUE(json.Read(
+      R"("messages": [{"role": "a", "content": "b", "weight": 0.5}])"));
+  EXPECT_THAT(json.messages(), ElementsAre(OwnMessage{"a", "b", true}));
+}
+
 TEST(JsonMessagesTest, ToolsThatAreNoneAreIgnored) {
   BothParsers json(Messages());
   EXPECT_TRUE(json.Read(
       R"("tools": [1], "messages": [], "tools": [], "functions": null)"));
+  for (const char* empty : {"{}", "\"\""}) {
+    EXPECT_TRUE(json.Read(std::string(R"("messages": [], "tools": )") + empty));
+  }
   BothParsers tools({JsonField::Kind::kMessages, {"tools"}});
   EXPECT_TRUE(tools.Read(R"("tools": [{"role": "a", "content": "b"}])"));
   EXPECT_THAT(tools.messages(), ElementsAre(OwnMessage{"a", "b"}));
@@ -247,7 +259,7 @@ TEST(JsonMessagesTest, SaysWhatIsWrong) {
        "'weight' of message 0 of 'messages' is a string"},
       {R"("messages": [], "tools": [{"type": "function"}])",
        "has 'tools', which would be left out of the text; write them into"},
-      {R"("functions": {}, "messages": [])", "has 'functions', which"},
+      {R"("functions": {"a": 1}, "messages": [])", "has 'functions', which"},
       {R"("messages": [{"role": 1, "content": "a"}])",
        "'role' of message 0 of 'messages' is 1"},
       {R"("messages": [{"role": "a", "content": [{"type": "text"}]}])",
