@@ -2,6 +2,7 @@
 #include "cli/plan_views/plan_table.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -136,7 +137,9 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
   PrintTable(rows, out);
 }
 
-Row PackingRow(const PlannedRunSource& source, const PackingSummary& packing) {
+// `view`: which of several of this length; 0 for the only one.
+Row PackingRow(const PlannedRunSource& source, const PackingSummary& packing,
+               size_t view) {
   const auto with_tokens = [](uint64_t documents, uint64_t tokens) {
     if (documents == 0) return std::string("0");
     return absl::StrCat(Count(documents), " (",
@@ -146,6 +149,7 @@ Row PackingRow(const PlannedRunSource& source, const PackingSummary& packing) {
   if (!source.other_packings.empty()) {
     absl::StrAppend(&name, " at ", Count(packing.window_tokens));
   }
+  if (view > 0) absl::StrAppend(&name, ", ", view);
   if (packing.chunks > 0) {
     absl::StrAppend(&name, " in ", Count(packing.chunks), " chunks");
   }
@@ -167,9 +171,16 @@ void PrintPacking(const PlannedRun& plan, std::ostream& out) {
                             "most in a window"}};
   for (const PlannedRunSource& source : plan.sources) {
     if (!source.packing.has_value()) continue;
-    rows.push_back(PackingRow(source, *source.packing));
-    for (const PackingSummary& other : source.other_packings) {
-      rows.push_back(PackingRow(source, other));
+    std::vector<PackingSummary> all = {*source.packing};
+    all.insert(all.end(), source.other_packings.begin(),
+               source.other_packings.end());
+    std::map<uint64_t, size_t> count;  // by length
+    for (const PackingSummary& one : all) ++count[one.window_tokens];
+    std::map<uint64_t, size_t> number;
+    for (const PackingSummary& one : all) {
+      const bool is_only = count[one.window_tokens] == 1;
+      rows.push_back(
+          PackingRow(source, one, is_only ? 0 : ++number[one.window_tokens]));
     }
   }
   if (rows.size() == 1) return;
