@@ -4,7 +4,9 @@
 # time and of the clock: the library (all layers, libponiente.a), the tool on top
 # of it, and one file of a user's that includes <poniente/poniente.h>, beside the
 # least that such a file can cost: <absl/status/statusor.h>, whose types are the
-# interface's. FOLDER is made, and must not be there.
+# interface's; and a user's program with a run, a loader and a coroutine,
+# compiled and linked against the installed package. FOLDER is made, and must not
+# be there.
 set -eu
 export LC_ALL=C
 folder=${1:?"usage: sh bench/build_time.sh FOLDER"}
@@ -58,4 +60,53 @@ precompiled() {
   done
 }
 measure 'user.cc with it, five times' precompiled
+
+cmake --install "$folder/build" --prefix "$folder/prefix" >"$folder/log"
+mkdir "$folder/program"
+cat >"$folder/program/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(program LANGUAGES CXX)
+find_package(poniente REQUIRED)
+add_executable(program program.cc)
+target_link_libraries(program PRIVATE poniente::poniente)
+EOF
+cat >"$folder/program/program.cc" <<'EOF'
+#include <poniente/poniente.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <iostream>
+
+poniente::Task<> Train(poniente::Loader* loader, uint64_t* tokens) {
+  while (true) {
+    absl::StatusOr<poniente::Batch> batch = co_await loader->Next();
+    if (absl::IsOutOfRange(batch.status())) co_return absl::OkStatus();
+    if (!batch.ok()) co_return batch.status();
+    *tokens += batch->tokens<uint32_t>().size();
+  }
+}
+
+int main() {
+  using namespace poniente;
+  Run run = {.seed = 42, .batch_size = 4, .seq_len = 32, .steps = 1000};
+  run.data = Mixture({{"web", 0.7, Source("web")},
+                      {"small", 0.3, Flat({{"a", Source("a")},
+                                           {"b", Source("b")}})}});
+  run.stages = {{.start = Steps(500), .weights = {{"web", 0.2}}}};
+  auto loader = OpenLoader(run);
+  if (!loader.ok()) return std::cerr << loader.status() << '\n', 1;
+  boost::asio::io_context context;
+  uint64_t tokens = 0;
+  boost::asio::co_spawn(context, Train(loader->get(), &tokens),
+                        [](std::exception_ptr, absl::Status status) {
+                          std::cout << status << '\n';
+                        });
+  context.run();
+  std::cout << tokens << " tokens\n";
+}
+EOF
+cmake -S "$folder/program" -B "$folder/program/build" -G Ninja \
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
+  -DCMAKE_PREFIX_PATH="$folder/prefix" >"$folder/log"
+measure 'program, compiled and linked' ninja -C "$folder/program/build"
 rm -r "$folder"

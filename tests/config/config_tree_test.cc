@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "poniente/config.h"
 #include "poniente/flat_mixture.h"
@@ -629,6 +630,30 @@ TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
                      HasSubstr("\nt.toml:13:1: data.stages[1]: stage 1 "
                                "('late') at step 600 (sample 4800): a ramp of "
                                "8 samples is shorter"))));
+  // Of many, only the first have their place.
+  std::string many = run("ramp_samples = 8", "ramp_samples = 8");
+  for (int step = 601; step < 606; ++step) {
+    absl::StrAppend(&many, "[[data.stages]]\nstart_step = ", step,
+                    "\nramp_samples = 8\n");
+  }
+  EXPECT_THAT(
+      TryParse(many).status().message(),
+      AllOf(HasSubstr("\n  and "), ::testing::Not(HasSubstr("data:   and"))));
+  // They are told together with the errors of components, and of a ramp in
+  // which nothing changes, nothing is.
+  const std::string wrong =
+      absl::StrReplaceAll(run("ramp_steps = 20", ""),
+                          {{"b = { tokens = 90000",
+                            "b = { path = 'b', filter = { scores = 'x.f32', "
+                            "at_least = 1 }"}});
+  EXPECT_THAT(
+      TryParse(wrong),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("x.f32"),
+                     HasSubstr("t.toml:9:1: data.stages[0]: stage 0 at"))));
+  const auto still = TryParse(run("", "ramp_steps = 100\nweights = { a = 3 }"));
+  ASSERT_THAT(still, IsOk());
+  EXPECT_THAT(still->warnings(), ::testing::IsEmpty());
   const auto coarse = TryParse(run("ramp_steps = 100", "ramp_steps = 300"));
   ASSERT_THAT(coarse, IsOk());
   EXPECT_THAT(

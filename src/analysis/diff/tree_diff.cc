@@ -19,6 +19,7 @@
 #include "index/mixture/mixture_map.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/selection.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"
 
@@ -161,10 +162,14 @@ class TreeDiff {
     }
     const DatasetNode& node_a = *a_.trace().tree().leaves()[leaf_a].node;
     const DatasetNode& node_b = *b_.trace().tree().leaves()[leaf_b].node;
-    const DiffValue packing_a = PackingWords(node_a);
-    const DiffValue packing_b = PackingWords(node_b);
+    const std::string packing_a = PackingWords(node_a);
+    const std::string packing_b = PackingWords(node_b);
     if (packing_a != packing_b) {
+      // The items are others, so documents are compared.
       Add("packing of " + name, packing_a, packing_b, step());
+      if (FingerprintOf(a.documents) != FingerprintOf(b.documents)) {
+        Add("documents of " + name, DocumentWords(a), DocumentWords(b), step());
+      }
     } else if (node_a.fingerprint() != node_b.fingerprint() &&
                node_a.item_tokens() == node_b.item_tokens()) {
       // Other lengths are those of the schedule.
@@ -182,14 +187,26 @@ class TreeDiff {
     }
   }
 
-  // How the documents of a source are packed; nothing if they are not.
-  static DiffValue PackingWords(const DatasetNode& leaf) {
+  // How the documents of a source are packed.
+  static std::string PackingWords(const DatasetNode& leaf) {
     const PackedItems* const packed = PackedItemsOf(leaf);
-    if (packed == nullptr || packed->packing_options() == nullptr) return {};
+    if (packed == nullptr) return "false";
+    if (packed->packing_options() == nullptr) return "true";
     // Where the order by length lies changes no token.
     NodePacking packing = {.options = *packed->packing_options()};
     packing.options.index_file.clear();
     return PackingText(packing, /*is_resolved=*/false, "");
+  }
+
+  static uint64_t FingerprintOf(
+      const std::shared_ptr<const Selection>& chosen) {
+    return chosen == nullptr ? 0 : chosen->fingerprint();
+  }
+
+  static std::string DocumentWords(const ConfigSource& source) {
+    if (source.documents == nullptr) return "all";
+    return absl::StrCat(source.documents->count(), " of ",
+                        source.documents->size());
   }
 
   // How the documents of a source are filled in the middle; nothing if they are

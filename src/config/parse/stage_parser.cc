@@ -51,13 +51,27 @@ void ParseLrScale(TableReader& stage, RunStage* spec) {
 using InfilledNodes = std::map<std::string, bool>;
 
 void AddInfilledBelow(const Node& node, bool is_above, const std::string& path,
-                      InfilledNodes* nodes) {
+                      const InfilledNodes& components, InfilledNodes* nodes) {
   const bool is_infilled = IsInfilled(node, is_above);
   for (const Node& child : node.children) {
     const std::string of_child = JoinedPath(path, child.name);
-    (*nodes)[of_child] |= HasInfilledSource(child, is_infilled);
-    AddInfilledBelow(child, is_infilled, of_child, nodes);
+    // A component's name may have slashes: it is not another's path, then.
+    if (!components.contains(of_child)) {
+      (*nodes)[of_child] |= HasInfilledSource(child, is_infilled);
+    }
+    AddInfilledBelow(child, is_infilled, of_child, components, nodes);
   }
+}
+
+InfilledNodes InfilledNodesOf(const Node& mixture) {
+  InfilledNodes components;
+  const bool is_infilled = IsInfilled(mixture, false);
+  for (const Node& child : mixture.children) {
+    components[child.name] = HasInfilledSource(child, is_infilled);
+  }
+  InfilledNodes nodes = components;
+  AddInfilledBelow(mixture, false, "", components, &nodes);
+  return nodes;
 }
 
 // Rates of fill_in_the_middle, by path below the root.
@@ -135,7 +149,7 @@ class RunStagesParser {
     }
     ParseStageShares(stage, *root_, &spec);
     if (stage.Table("fim_rates") != nullptr) {
-      if (infilled_.empty()) AddInfilledBelow(*root_, false, "", &infilled_);
+      if (infilled_.empty()) infilled_ = InfilledNodesOf(*root_);
       ParseInfillingRates(stage, *root_, infilled_, &spec);
     }
     const bool is_first = run_->stages.size() == 1 && IsStartOfRun(spec.start);

@@ -301,6 +301,12 @@ class GraphBuilder {
       }
       errors.Add(status, child.location);
     }
+    const absl::Status ramps = CheckRampsAreSmooth(options);
+    if (!ramps.ok()) {
+      located_ = true;
+      errors.Add(AtStages(ramps, StagesOf(node, at), node.location),
+                 node.location);
+    }
     PONIENTE_RETURN_IF_ERROR(errors.Joined());
     return MixtureDataset<TokenWindow>::Create(std::move(components), options,
                                                std::move(views));

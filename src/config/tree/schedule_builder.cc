@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -132,8 +133,11 @@ absl::Status AtStages(const absl::Status& error,
                       const SourceLocation& otherwise) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(error.message(), '\n')) {
-    lines.push_back(absl::StrCat(
-        ToString(LocationOfStage(line, stages, otherwise)), ": ", line));
+    const bool goes_on = absl::StartsWith(line, "  ");  // "  and 4 more"
+    lines.push_back(goes_on ? std::string(line)
+                            : absl::StrCat(ToString(LocationOfStage(
+                                               line, stages, otherwise)),
+                                           ": ", line));
   }
   return absl::Status(error.code(), absl::StrJoin(lines, "\n"));
 }

@@ -46,10 +46,17 @@ std::string RemediesOfPadding(const PackingOptions& options,
     add("a larger max_documents", options.max_documents);
   }
   if (options.align > 1) add("a smaller align", options.align);
-  remedies.push_back(
-      "if no document fits into the gaps that others leave, another seq_len, "
-      "or pack_documents = false for this source");
-  return absl::StrJoin(remedies, "; ");
+  const std::string other =
+      "another seq_len, or pack_documents = false for this source";
+  if (remedies.empty()) {
+    return absl::StrCat(
+        ", because no document fits into the gaps that others leave: try ",
+        other);
+  }
+  return absl::StrCat("; try ", absl::StrJoin(remedies, ", or "),
+                      ", or, if no document fits into the gaps that others "
+                      "leave, ",
+                      other);
 }
 
 }  // namespace
@@ -134,10 +141,10 @@ std::string WarningOfPadding(const Node& node, const PackingOptions& options,
       packed.padding_tokens() < packed.window_tokens) {
     return "";
   }
-  return absl::StrFormat(
-      "%s: %.1f %% of its windows of %u tokens is padding; less may come of %s",
-      ToString(node.location), 100 * packed.padding(), packed.window_tokens,
-      RemediesOfPadding(options, packed));
+  return absl::StrFormat("%s: %.1f %% of its windows of %u tokens is padding%s",
+                         ToString(node.location), 100 * packed.padding(),
+                         packed.window_tokens,
+                         RemediesOfPadding(options, packed));
 }
 
 }  // namespace poniente::internal

@@ -87,8 +87,14 @@ absl::Status CheckRampsAreSmooth(const MixtureOptions& options) {
 
 std::vector<std::string> CoarseRamps(const MixtureOptions& options) {
   std::vector<std::string> found;
-  for (const MixtureStage& stage : options.stages) {
-    if (stage.ramp_samples == 0 || stage.ramp_blocks > 0) continue;
+  const MixtureStage first;
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    const MixtureStage& stage = options.stages[s];
+    const MixtureStage& before = s == 0 ? first : options.stages[s - 1];
+    const bool changes =
+        stage.weights != before.weights ||
+        TemperatureOf(options, s) != TemperatureBefore(options, s);
+    if (!changes || stage.ramp_samples == 0 || stage.ramp_blocks > 0) continue;
     const absl::StatusOr<Ramp> ramp =
         RampOf(stage, options.block_size, kMaxSamples);
     if (!ramp.ok() || ramp->steps >= kFewRampSteps) continue;

@@ -233,7 +233,15 @@ TEST_F(RunDiffTest, OptionsOfPackingAreNamed) {
   const RunDiff cut = Diff(packed("true"), packed("false"));
   ASSERT_FALSE(cut.differences.empty());
   EXPECT_EQ(cut.differences[0].a, DiffValue("true"));
-  EXPECT_EQ(cut.differences[0].b, DiffValue());
+  EXPECT_EQ(cut.differences[0].b, DiffValue("false"));
+  // Which documents there are is told besides.
+  const RunDiff half =
+      Diff(packed("true"),
+           packed("{ parts = 1 }\ndocuments = { fraction = 0.5, seed = 1 }"));
+  ASSERT_EQ(half.differences.size(), 2u);
+  EXPECT_EQ(half.differences[0].b, DiffValue("{ parts = 1 }"));
+  EXPECT_THAT(half.differences[1].what, HasSubstr("documents of "));
+  EXPECT_EQ(half.differences[1].a, DiffValue("all"));
 }
 
 // The shares differ from the first sample on, the samples much later.

@@ -299,6 +299,19 @@ TEST_F(InfilledRunTest, RatesOfStages) {
   }
 }
 
+// A component whose name looks like the path of a node below another one.
+TEST_F(InfilledRunTest, ARateThatWouldHaveNoEffectIsRefused) {
+  const std::string marks = absl::StrCat("{ rate = 0.5, ", kMarks, " }");
+  EXPECT_THAT(
+      Parse(absl::StrCat(
+          "\n[data.mixture.\"m/c\"]\nweight = 1\npath = 'a'\n"
+          "[data.mixture.m]\nweight = 1\nflat = { c = { path = 'b', "
+          "fill_in_the_middle = ",
+          marks, " } }\n[[data.stages]]\nstart_step = 10\n",
+          "fim_rates = { \"m/c\" = 0.1 }\n")),
+      StatusIs(kInvalid, HasSubstr("names m/c, which has no source with")));
+}
+
 // Of a node below a component: it wins over the component's.
 TEST_F(InfilledRunTest, RatesOfNodesBelowAComponent) {
   ASSERT_OK_AND_ASSIGN(

@@ -191,23 +191,26 @@ TEST_F(PackedRunTest, MuchPaddingIsWarnedOf) {
     return config.ok() ? config->warnings() : std::vector<std::string>();
   };
   EXPECT_THAT(warnings(""), IsEmpty());
-  EXPECT_THAT(warnings("align = 16"),
-              ElementsAre(AllOf(
-                  HasSubstr("run.toml:1:1: data: "),
-                  HasSubstr("% of its windows of 32 tokens is"),
-                  HasSubstr("less may come of a smaller align (now 16); if"))));
-  EXPECT_THAT(warnings("max_documents = 1"),
-              ElementsAre(HasSubstr("a larger max_documents (now 1); if")));
+  EXPECT_THAT(
+      warnings("align = 16"),
+      ElementsAre(AllOf(
+          HasSubstr("run.toml:1:1: data: "),
+          HasSubstr("% of its windows of 32 tokens is"),
+          HasSubstr("is padding; try a smaller align (now 16), or, if"))));
+  EXPECT_THAT(
+      warnings("max_documents = 1"),
+      ElementsAre(HasSubstr("try a larger max_documents (now 1), or, if")));
   // Three chunks for each window.
-  EXPECT_THAT(warnings("chunk_documents = 2, align = 2"),
-              ElementsAre(AllOf(HasSubstr("larger chunk_documents (now 2); "),
-                                HasSubstr("a smaller align (now 2)"))));
+  EXPECT_THAT(
+      warnings("chunk_documents = 2, align = 2"),
+      ElementsAre(AllOf(HasSubstr("try larger chunk_documents (now 2), or a "),
+                        HasSubstr("smaller align (now 2), or, if"))));
   // No two of them fit into a window.
   WriteDocuments(folder_, "gaps", {40, std::vector<uint32_t>(20, 1)});
   ASSERT_OK_AND_ASSIGN(const Config gaps,
                        Parse("path = 'gaps'\npack_documents = true"));
   EXPECT_THAT(gaps.warnings(),
-              ElementsAre(HasSubstr("less may come of if no document fits")));
+              ElementsAre(HasSubstr("is padding, because no document fits")));
   // A single window, nearly empty.
   WriteDocuments(folder_, "little", {2, std::vector<uint32_t>(2, 1)});
   ASSERT_OK_AND_ASSIGN(const Config little,
