@@ -648,7 +648,7 @@ TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
                             "at_least = 1 }"}});
   EXPECT_THAT(
       TryParse(wrong),
-      StatusIs(absl::StatusCode::kInvalidArgument,
+      StatusIs(absl::StatusCode::kNotFound,
                AllOf(HasSubstr("x.f32"),
                      HasSubstr("t.toml:9:1: data.stages[0]: stage 0 at"))));
   const auto still = TryParse(run("", "ramp_steps = 100\nweights = { a = 3 }"));

@@ -15,6 +15,7 @@
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_source.h"
 #include "poniente/transforms.h"
+#include "tests/analysis/trace/document_stores.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
 
@@ -219,9 +220,14 @@ TEST_F(RunDiffTest, ATemperatureIsNamed) {
 }
 
 TEST_F(RunDiffTest, OptionsOfPackingAreNamed) {
+  std::vector<std::vector<uint32_t>> documents;
+  for (uint32_t d = 0; d < 200; ++d) {
+    documents.emplace_back(1 + d * 7 % 25, d % 200);
+  }
+  poniente::testing::WriteDocuments(dir_, "many", documents);
   const auto packed = [](const std::string& options) {
     return absl::StrCat(
-        "[data]\nsteps = 30\nbatch_size = 4\nseq_len = 30\npath = 'a'\n"
+        "[data]\nsteps = 30\nbatch_size = 4\nseq_len = 30\npath = 'many'\n"
         "pack_documents = ",
         options, "\n");
   };
