@@ -186,7 +186,8 @@ TEST_F(ShowFindTest, TheTextIsThatOfTheDocuments) {
 TEST_F(ShowFindTest, PiecesOfPackedDocumentsAndPaddingAreShown) {
   const std::string run = "[data]\nsteps = 5\nbatch_size = 2\npath = 'a'\n";
   WriteFile(config(), run + "seq_len = 120\npack_documents = true\n");
-  for (const Json& sample : Show(3)["samples"]) {
+  const Json whole = Show(3);
+  for (const Json& sample : whole["samples"]) {
     EXPECT_EQ(sample["documents"].size(), 1u);
     EXPECT_EQ(sample["padding_tokens"], 19);
     ASSERT_EQ(sample["pieces"].size(), 2u);
@@ -202,7 +203,8 @@ TEST_F(ShowFindTest, PiecesOfPackedDocumentsAndPaddingAreShown) {
   const ToolRun shown = RunTool("show " + config() + " --step 3");
   EXPECT_THAT(shown, Prints(HasSubstr(" of 101)")));
   // What is shown of a document is found again, token for token.
-  for (const Json& sample : Show(3)["samples"]) {
+  const Json parts = Show(3);
+  for (const Json& sample : parts["samples"]) {
     for (const Json& piece : sample["pieces"]) {
       if (piece["document"].is_null()) continue;
       const Json found =
@@ -322,7 +324,8 @@ mixture = { r = { weight = 1, path = "raw.bin", dtype = "u16" } }
                                    HasSubstr("does not say where they end; "
                                              "state document_end"))));
   }
-  const Json sample = Show(0)["samples"][0];
+  const Json step = Show(0);
+  const Json& sample = step["samples"][0];
   EXPECT_EQ(sample["documents"], Json::array());
   EXPECT_EQ(sample["pieces"], Json::array());
   EXPECT_TRUE(sample["document"].is_null());
