@@ -6,9 +6,8 @@
 // For each store, and windows of 1024 to 8192 tokens:
 //   not split   share of the documents that are in one window
 //   padding     share of all tokens of the windows
-//   least       padding below which no packing of the same pieces can come,
-//   from
-//               the bound L2 of Martello and Toth on the number of bins
+//   least       padding below which no packing of the same pieces can come:
+//               from the bound L2 of Martello and Toth on the number of bins
 //   pairs       share of the pairs of pieces in a window that have the same
 //               length, over all windows
 //   by chance   the same of two pieces of any windows that hold several
