@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A compiler launcher: the source is checked, and its object file is empty.
+# A launcher of the compiler and of the linker: a source is only checked, nothing
+# is linked, and what either would have written is an empty file.
 set -eu
-"$@" -fsyntax-only
-previous=""
+output="" previous="" compiles=""
 for argument; do
-  [ "$previous" != -o ] || : >"$argument"
+  [ "$previous" != -o ] || output=$argument
+  [ "$argument" != -c ] || compiles=1
   previous=$argument
 done
+[ -z "$compiles" ] || "$@" -fsyntax-only
+: >"$output"
