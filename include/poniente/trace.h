@@ -36,6 +36,12 @@ struct TracedDocument {
   std::optional<InfilledPiece> infilled = std::nullopt;
 
   bool is_padding() const { return number == kNoDocument; }
+  // Returns which of the document's tokens they are; nullopt as above.
+  std::optional<TokenRange> InDocument() const {
+    if (!document.has_value()) return std::nullopt;
+    const uint64_t begin = first_token - document->begin;
+    return TokenRange{begin, begin + tokens};
+  }
 };
 
 struct TracedSample {
@@ -92,9 +98,9 @@ class TracedRun {
   const std::vector<ConfigSource>& sources() const { return sources_; }
   const LoaderOptions& options() const { return options_; }
   const ByteReaderOptions& io_options() const { return io_options_; }
-  // Returns the evaluations of the configuration; none if it was made of its
-  // parts.
-  const std::vector<RunEval>& evals() const { return evals_; }
+  // Returns the description of the configuration; an empty one if this was made
+  // of its parts.
+  const Run& run() const { return run_; }
   // Returns the changes of the configuration's journal; none as above.
   const Journal& journal() const { return journal_; }
   // Returns TracedSample::view of a leaf.
@@ -148,7 +154,7 @@ class TracedRun {
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
   const ByteReaderOptions io_options_;
-  std::vector<RunEval> evals_;
+  Run run_;
   Journal journal_;
   // Views of the leaves.
   std::vector<uint32_t> views_;

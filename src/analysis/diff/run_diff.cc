@@ -29,7 +29,8 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
   internal::AppendJournalDifferences(a, b, diff.compared, &diff.differences);
   internal::AppendLoaderDifferences(a.options(), b.options(),
                                     &diff.differences);
-  internal::AppendEvalDifferences(a.evals(), b.evals(), &diff.differences);
+  internal::AppendEvalDifferences(a.run().evals, b.run().evals,
+                                  &diff.differences);
   internal::AppendIoDifferences(a.io_options(), b.io_options(),
                                 &diff.differences);
   std::stable_partition(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/diff/first_reads.h"
 #include "analysis/diff/run_diff.h"
+#include "analysis/diff/stated_options.h"
 #include "analysis/diff/weight_diff.h"
 #include "config/write/node_options_writer.h"
 #include "dataset/joined_path.h"
@@ -57,9 +59,9 @@ uint64_t ParametersOf(const DatasetNode& node) {
   return identity ? identity->parameters : 0;
 }
 
-DiffValue LengthWords(const DatasetNode& node) {
+std::string LengthWords(const DatasetNode& node) {
   const LengthState length = node.length_now();
-  if (length.is_endless) return std::string("endless");
+  if (length.is_endless) return "endless";
   return absl::StrCat(length.readable, " items");
 }
 
@@ -109,6 +111,36 @@ class TreeDiff {
            std::optional<uint64_t> from_step) {
     differences_->push_back(
         {std::move(what), std::move(a), std::move(b), from_step, true});
+  }
+
+  // Adds what the runs state differently of the node, once; false if there is
+  // nothing.
+  bool AddOptions(const std::string& path, std::optional<uint64_t> from_step) {
+    const std::vector<OptionDifference> options =
+        DiffOptions(a_.run(), b_.run(), path);
+    for (const OptionDifference& one : options) {
+      std::string what = absl::StrCat(one.key, " of ", Name(path));
+      if (told_.insert(what).second) {
+        Add(std::move(what), one.a, one.b, from_step);
+      }
+    }
+    return !options.empty();
+  }
+
+  // Else how many items the nodes have; where this is the same, what their
+  // parameters hash to.
+  void AddOptionsOr(std::string what, const DatasetNode& a,
+                    const DatasetNode& b, const std::string& path,
+                    std::optional<uint64_t> from_step) {
+    if (AddOptions(path, from_step)) return;
+    const std::string items_a = LengthWords(a);
+    const std::string items_b = LengthWords(b);
+    const auto words = [&](const DatasetNode& node, const std::string& items) {
+      if (items_a != items_b) return items;
+      return absl::StrFormat("%s, parameters %016x", items,
+                             node.fingerprint() ^ ParametersOf(node));
+    };
+    Add(std::move(what), words(a, items_a), words(b, items_b), from_step);
   }
 
   // Where reading begins is known by the block: a difference there cannot
@@ -173,8 +205,8 @@ class TreeDiff {
     } else if (node_a.fingerprint() != node_b.fingerprint() &&
                node_a.item_tokens() == node_b.item_tokens()) {
       // Other lengths are those of the schedule.
-      Add("selection of " + name, LengthWords(node_a), LengthWords(node_b),
-          step());
+      AddOptionsOr("selection of " + name, node_a, node_b,
+                   KeyOf(a_, leaf_a).first, step());
     }
     const DiffValue infilled_a = InfillingWords(a_, leaf_a);
     const DiffValue infilled_b = InfillingWords(b_, leaf_b);
@@ -252,8 +284,8 @@ class TreeDiff {
       CompareMixtures({*MixtureOf(map_a), a.children},
                       {*MixtureOf(map_b), b.children}, path, is_run);
     } else if (ParametersOf(*a.last) != ParametersOf(*b.last)) {
-      Add(absl::StrCat("parameters of ", Name(path), " (", kind, ")"),
-          LengthWords(*a.last), LengthWords(*b.last), AfterBelow(path));
+      AddOptionsOr(absl::StrCat("parameters of ", Name(path), " (", kind, ")"),
+                   *a.last, *b.last, path, AfterBelow(path));
     }
     CompareChildren(a.children, b.children, path);
   }
@@ -291,14 +323,16 @@ class TreeDiff {
                            });
     };
     if (kinds(a) != kinds(b)) {
-      Add("nodes above " + Name(path), kinds(a), kinds(b), AfterBelow(path));
+      if (!AddOptions(path, AfterBelow(path))) {
+        Add("nodes above " + Name(path), kinds(a), kinds(b), AfterBelow(path));
+      }
       return;
     }
     for (size_t i = 0; i < a.links.size(); ++i) {
       if (ParametersOf(*a.links[i]) == ParametersOf(*b.links[i])) continue;
-      Add(absl::StrCat("parameters of ", Name(path), " (", a.links[i]->name(),
-                       ")"),
-          LengthWords(*a.links[i]), LengthWords(*b.links[i]), AfterBelow(path));
+      AddOptionsOr(absl::StrCat("parameters of ", Name(path), " (",
+                                a.links[i]->name(), ")"),
+                   *a.links[i], *b.links[i], path, AfterBelow(path));
     }
   }
 
@@ -333,7 +367,9 @@ class TreeDiff {
 
   void CompareMixtures(const Mixture& a, const Mixture& b,
                        const std::string& path, bool is_run) {
-    if (a.map.plan().block_size() != b.map.plan().block_size()) {
+    const bool has_other_blocks =
+        a.map.plan().block_size() != b.map.plan().block_size();
+    if (has_other_blocks) {
       Add("block_size of " + Name(path), a.map.plan().block_size(),
           b.map.plan().block_size(), AfterBelow(path));
     }
@@ -343,7 +379,7 @@ class TreeDiff {
       const auto found = in_b.find(name);
       if (found != in_b.end()) both[name] = {component, found->second};
     }
-    CompareWeights(a, b, std::move(both), path, is_run);
+    CompareWeights(a, b, std::move(both), path, is_run, has_other_blocks);
     CompareRules(a, b, path);
   }
 
@@ -360,6 +396,12 @@ class TreeDiff {
     if (!are_same ||
         a.map.PrefixParameters(kAll) == b.map.PrefixParameters(kAll))
       return;
+    // A component's shuffle is stated for the component.
+    bool are_told = AddOptions(path, AfterBelow(path));
+    for (const std::string& below : PathsBelow(a_.run(), b_.run(), path)) {
+      are_told |= AddOptions(below, AfterBelow(below));
+    }
+    if (are_told) return;
     const auto words = [](const Mixture& mixture) -> DiffValue {
       if (!mixture.map.length()) return std::string("endless");
       return absl::StrCat(*mixture.map.length(), " samples");
@@ -368,18 +410,35 @@ class TreeDiff {
         AfterBelow(path));
   }
 
-  // Each component once, where its share first differs.
+  // What the stages state, then each component once, where its share first
+  // differs. `is_explained`: whether the steps of ramps are known to differ.
   void CompareWeights(const Mixture& a, const Mixture& b,
                       ComponentPairs components, const std::string& path,
-                      bool is_run) {
+                      bool is_run, bool is_explained) {
     std::optional<uint64_t> below;
     if (!is_run) below = AfterBelow(path);
-    if (const auto other = DiffTemperatures(a.map.plan(), b.map.plan())) {
-      Add(path.empty() ? "temperature" : "temperature of " + Name(path),
-          other->a, other->b, is_run ? StepOf(other->sample) : below);
-    }
+    const auto compare = [&](const char* what, auto member, auto words) {
+      const auto other = DiffStated(a.map.plan(), b.map.plan(), member);
+      if (!other.has_value()) return;
+      is_explained = true;
+      Add(path.empty() ? what : absl::StrCat(what, " of ", Name(path)),
+          words(other->a->*member), words(other->b->*member),
+          is_run ? StepOf(other->sample) : below);
+    };
+    compare("temperature", &StatedStage::temperature,
+            [](double value) -> DiffValue { return value; });
+    compare("ramp_blocks", &StatedStage::ramp_blocks,
+            [](uint32_t value) -> DiffValue {
+              if (value == 0) return {};  // not stated
+              return uint64_t{value};
+            });
+    compare("ramp_temperature", &StatedStage::ramps_temperature,
+            [](bool value) -> DiffValue {
+              return std::string(value ? "true" : "false");
+            });
     for (const WeightDifference& one :
          DiffWeights(a.map.plan(), b.map.plan(), std::move(components))) {
+      if (one.is_on_the_way && is_explained) continue;
       differences_->push_back(
           {absl::StrCat(one.is_weight ? "weight of '" : "share of '",
                         JoinedPath(path, one.component), "'"),
@@ -402,6 +461,7 @@ class TreeDiff {
   std::vector<RunDifference>* const differences_;
   FirstReads reads_a_;
   FirstReads reads_b_;
+  std::set<std::string> told_;  // by AddOptions()
 };
 
 }  // namespace

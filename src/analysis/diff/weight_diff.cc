@@ -51,7 +51,7 @@ void SetValues(const StatedWeight& a, const StatedWeight& b, double share_a,
     found->a = a.weight;
     found->b = b.weight;
   } else if (a.last_share == b.last_share) {
-    // On the way to the same share, in other steps.
+    found->is_on_the_way = true;
     found->a = share_a;
     found->b = share_b;
     found->ramp_a.clear();
@@ -60,25 +60,6 @@ void SetValues(const StatedWeight& a, const StatedWeight& b, double share_a,
 }
 
 }  // namespace
-
-std::optional<TemperatureDifference> DiffTemperatures(const StagePlan& a,
-                                                      const StagePlan& b) {
-  const auto next = [](const StagePlan& plan, size_t stage) {
-    const SharedList<StatedStage>& stages = plan.stated();
-    return stage + 1 < stages.size() ? stages[stage + 1].start : UINT64_MAX;
-  };
-  if (a.stated().empty() || b.stated().empty()) return std::nullopt;
-  size_t i = 0, k = 0;
-  for (uint64_t start = 0; start != UINT64_MAX;) {
-    const double in_a = a.stated()[i].temperature;
-    const double in_b = b.stated()[k].temperature;
-    if (in_a != in_b) return TemperatureDifference{start, in_a, in_b};
-    start = std::min(next(a, i), next(b, k));
-    if (next(a, i) == start) ++i;
-    if (next(b, k) == start) ++k;
-  }
-  return std::nullopt;
-}
 
 std::vector<WeightDifference> DiffWeights(const StagePlan& a,
                                           const StagePlan& b,

@@ -134,7 +134,7 @@ TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
 TracedRun::TracedRun(const Config& config)
     : TracedRun(config.dataset(), config.schedule(), config.sources(),
                 config.loader_options(), config.io_options()) {
-  evals_ = config.run().evals;
+  run_ = config.run();
   journal_ = config.journal();
 }
 

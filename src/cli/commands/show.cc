@@ -111,26 +111,22 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
   return texts;
 }
 
-Json NumberOrNull(bool is_known, uint64_t number) {
-  return is_known ? Json(number) : Json();
-}
-
 // What the sample's tokens are, in order, padding included.
 Json PiecesJson(const std::vector<TracedDocument>& documents) {
   Json rows = Json::array();
   uint64_t begin = 0;
   for (const TracedDocument& document : documents) {
     Json& row = rows.emplace_back();
-    row["document"] = NumberOrNull(!document.is_padding(), document.number);
+    row["document"] = document.is_padding() ? Json() : Json(document.number);
     row["name"] = document.name.empty() ? Json() : Json(document.name);
     row["token_begin"] = begin;
     row["token_end"] = begin + document.tokens;
-    const bool is_known = document.document.has_value();
-    const TokenRange whole = document.document.value_or(TokenRange());
-    const uint64_t first = document.first_token - whole.begin;
-    row["document_begin"] = NumberOrNull(is_known, first);
-    row["document_end"] = NumberOrNull(is_known, first + document.tokens);
-    row["document_tokens"] = NumberOrNull(is_known, whole.size());
+    const std::optional<TokenRange> own = document.InDocument();
+    const bool is_known = own.has_value();
+    row["document_begin"] = is_known ? Json(own->begin) : Json();
+    row["document_end"] = is_known ? Json(own->end) : Json();
+    row["document_tokens"] =
+        is_known ? Json(document.document->size()) : Json();
     row["whole"] = Json();
     if (is_known) row["whole"] = document.is_whole;
     begin += document.tokens;
@@ -219,11 +215,10 @@ std::string DocumentWord(const TracedDocument& document) {
   if (!document.name.empty()) {
     absl::StrAppend(&word, " '", OneLine(document.name), "'");
   }
-  if (!document.is_whole && document.document.has_value()) {
-    const TokenRange& whole = *document.document;
-    const uint64_t first = document.first_token - whole.begin;
-    absl::StrAppend(&word, " (", first, "..", first + document.tokens, " of ",
-                    whole.size(), ")");
+  const std::optional<TokenRange> own = document.InDocument();
+  if (!document.is_whole && own.has_value()) {
+    absl::StrAppend(&word, " (", own->begin, "..", own->end, " of ",
+                    document.document->size(), ")");
   }
   if (document.infilled.has_value()) {
     const InfilledPiece::Shape& shape = document.infilled->shape();

@@ -100,6 +100,14 @@ class RunWriter {
     return line;
   }
 
+  std::map<std::string, std::string> Options(const Node& node) const {
+    Keys keys;
+    keys.AddIf("max_epochs", node.max_epochs);
+    AddMixture(node, &keys);
+    AddModifiers(node, NodePosition::kOther, &keys);
+    return {keys.pairs().begin(), keys.pairs().end()};
+  }
+
   // A node, and everything below it, in an inline table.
   std::string WriteInline(const Node& node, NodePosition at, Keys keys) {
     AddOwn(node, at, &keys);
@@ -479,6 +487,10 @@ absl::StatusOr<std::string> InlineText(const Node& component) {
   const Run run;
   return RunWriter(run, nullptr)
       .WriteInline(component, NodePosition::kComponent, Keys());
+}
+
+std::map<std::string, std::string> OptionTexts(const Node& node) {
+  return RunWriter(Run(), nullptr).Options(node);
 }
 
 std::string EvalText(const RunEval& eval) {

@@ -4,6 +4,7 @@
 #ifndef PONIENTE_CONFIG_RUN_WRITER_H_
 #define PONIENTE_CONFIG_RUN_WRITER_H_
 
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,11 @@ std::string ToStatedToml(const Run& run);
 // Returns an evaluation in one line, with what it states: "[data.eval.e]
 // held_out = true, max_samples = 5". Nodes that it uses follow.
 std::string EvalText(const RunEval& eval);
+
+// Returns what a node states of the order and choice of its items, by its keys:
+// "filter" and "{ fraction = 0.5 }". Not what it states of its source, and
+// nothing of its children.
+std::map<std::string, std::string> OptionTexts(const Node& node);
 
 // Returns a component of a mixture, and everything below it, as an inline table
 // with what it states. InvalidArgument if it uses nodes by name.

@@ -47,6 +47,9 @@ class Keys {
     if (value.has_value()) Add(key, *value);
   }
   bool empty() const { return pairs_.empty(); }
+  const std::vector<std::pair<std::string, std::string>>& pairs() const {
+    return pairs_;
+  }
   std::string Lines() const;
   std::string Inline() const;
 

@@ -210,6 +210,8 @@ StatedStage StatedStageOf(const MixtureOptions& options, size_t s,
   }
   made.weights = WeightsOf(stage, components);
   made.temperature = TemperatureOf(options, s);
+  made.ramp_blocks = stage.ramp_blocks;
+  made.ramps_temperature = stage.ramps_temperature;
   return made;
 }
 

@@ -48,6 +48,9 @@ struct StatedStage {
   std::string ramp_label = {};
   std::vector<double> weights = {};  // or scores; in canonical order
   double temperature = 1;            // behind the ramp
+  // As MixtureStage states them.
+  uint32_t ramp_blocks = 0;
+  bool ramps_temperature = false;
 };
 
 // The stages of a mixture. Components are numbered in canonical order

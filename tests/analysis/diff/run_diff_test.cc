@@ -189,11 +189,29 @@ TEST_F(RunDiffTest, WeightsAreThoseThatTheStagesOfARampState) {
   EXPECT_THAT(
       before.differences,
       Contains(AllOf(Is("weight of 'a'", 0.25, 0.5, 200), OnRamps(ramp, ""))));
-  const RunDiff steps =
-      Diff(ramped, With("block_size = 128", "block_size = 64", ramped));
-  EXPECT_THAT(steps.differences,
-              Contains(AllOf(Is("share of 'a'", 0.46875, 0.484375, 200),
-                             OnRamps("", ""))));
+}
+
+// Where only the steps of a ramp differ, what makes them is told, and not the
+// shares of one of them.
+TEST_F(RunDiffTest, TheStepsOfARampAreExplained) {
+  const std::string ramped =
+      With("start_step = 200", "start_step = 200\nramp_steps = 50");
+  EXPECT_THAT(Diff(ramped, With("block_size = 128", "block_size = 64", ramped))
+                  .differences,
+              ElementsAre(Is("block_size of the root", uint64_t{128},
+                             uint64_t{64}, 0)));
+  EXPECT_THAT(Diff(ramped, With("ramp_steps = 50",
+                                "ramp_steps = 50\nramp_blocks = 2", ramped))
+                  .differences,
+              ElementsAre(Is("ramp_blocks", DiffValue(), uint64_t{2}, 200)));
+  const std::string warm =
+      With("weights = { a = 0.25, rest = 0.75 }", "temperature = 2.0",
+           With("weight = 0.5, flat", "weight = 1.5, flat", ramped));
+  EXPECT_THAT(
+      Diff(warm, With("temperature = 2.0",
+                      "temperature = 2.0\nramp_temperature = true", warm))
+          .differences,
+      ElementsAre(Is("ramp_temperature", "false", "true", 200)));
 }
 
 TEST_F(RunDiffTest, SharesThatFollowFromOthersAreNotCalledWeights) {
@@ -398,10 +416,11 @@ TEST_F(RunDiffTest, ParametersOfNodesAndBlocks) {
   const RunDiff unshuffled = DiffWith(
       With("weight = 0.5, path", "weight = 0.5, shuffle = false, path"));
   EXPECT_THAT(unshuffled.differences,
-              ElementsAre(Concerns("shuffles, views or end of the root")));
+              ElementsAre(Is("shuffle of 'a'", DiffValue(), "false", 0)));
   const RunDiff taken =
       DiffWith(With("c = { path = \"c\" }", "c = { path = \"c\", take = 90 }"));
-  EXPECT_THAT(taken.differences, ElementsAre(Concerns("nodes above 'rest/c'")));
+  EXPECT_THAT(taken.differences,
+              ElementsAre(Is("take of 'rest/c'", DiffValue(), "90", 0)));
   const RunDiff kind =
       DiffWith(With("flat = { b = { path = \"b\" }, c = { path = \"c\" } }",
                     "concat = [ { name = \"b\", path = \"b\" }, { name = "
@@ -409,6 +428,38 @@ TEST_F(RunDiffTest, ParametersOfNodesAndBlocks) {
   EXPECT_THAT(kind.differences,
               Contains(Is("kind of 'rest'", "flat_mixture", "concat",
                           kind.compared.first->step)));
+}
+
+// In the words of the file, wherever the node stands.
+TEST_F(RunDiffTest, OptionsOfNodesAreThoseThatAreStated) {
+  const auto c = [](const std::string& options) {
+    return With("c = { path = \"c\" }",
+                "c = { path = \"c\", " + options + " }");
+  };
+  EXPECT_THAT(Diff(c("filter = { fraction = 0.5 }"),
+                   c("filter = { fraction = 0.5, seed = 3 }"))
+                  .differences,
+              ElementsAre(Is("filter of 'rest/c'", "{ fraction = 0.5 }",
+                             "{ fraction = 0.5, seed = 3 }", 0)));
+  EXPECT_THAT(Diff(c("slice = [0, 50]"), c("slice = [10, 60]")).differences,
+              ElementsAre(Is("slice of 'rest/c'", "[0, 50]", "[10, 60]", 0)));
+  EXPECT_THAT(Diff(c("block_shuffle = { chunk_items = 8, window_chunks = 2 }"),
+                   c("block_shuffle = { chunk_items = 8, window_chunks = 4 }"))
+                  .differences,
+              ElementsAre(Concerns("block_shuffle of 'rest/c'")));
+  const std::string used = With("c = { path = \"c\" }", "c = { use = \"d\" }") +
+                           "[data.nodes.d]\npath = \"c\"\ntake = 80\n";
+  const RunDiff taken = Diff(used, With("take = 80", "take = 90", used));
+  ASSERT_TRUE(taken.compared.first.has_value());
+  EXPECT_THAT(taken.differences, ElementsAre(Is("take of 'rest/c'", "80", "90",
+                                                taken.compared.first->step)));
+  const RunDiff stops = DiffWith(With("block_size = 128",
+                                      "block_size = 128\nstop = "
+                                      "'first_exhausted'"));
+  EXPECT_THAT(stops.differences,
+              Contains(AllOf(
+                  Concerns("stop of the root"),
+                  Field(&RunDifference::b, DiffValue("\"first_exhausted\"")))));
 }
 
 // Described differently, and yet the same: only a look at the samples tells.
