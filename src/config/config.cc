@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "config/added_sources.h"
 #include "config/checked_run.h"
 #include "config/config_parts.h"
@@ -60,13 +62,32 @@ absl::StatusOr<Journal> JournalOf(const Run& run, const std::string& path) {
                            internal::ToString(run.journal_location));
 }
 
+// `error`, and those of the evaluations: a line that it has is not repeated.
+absl::Status WithErrorsOfEvals(const absl::Status& error, const Run& run) {
+  std::vector<std::string> lines = absl::StrSplit(error.message(), '\n');
+  for (const RunEval& eval : run.evals) {
+    const absl::StatusOr<Run> own = internal::EvalRunOf(run, eval);
+    const absl::Status opens =
+        own.ok() ? internal::BuildRun(*own).status() : own.status();
+    if (opens.ok()) continue;
+    for (const absl::string_view line : absl::StrSplit(opens.message(), '\n')) {
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
+        lines.emplace_back(line);
+      }
+    }
+  }
+  return absl::Status(error.code(), absl::StrJoin(lines, "\n"));
+}
+
 }  // namespace
 
 Config::Config(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
 absl::StatusOr<Config> Config::Open(Run run,
                                     std::vector<std::string> warnings) {
-  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built, internal::BuildRun(run));
+  absl::StatusOr<internal::BuiltRun> made = internal::BuildRun(run);
+  if (!made.ok()) return WithErrorsOfEvals(made.status(), run);
+  internal::BuiltRun built = *std::move(made);
   // Paths of sources are shown as they are stated; a later working directory
   // must not change what they mean.
   const auto added = std::make_shared<internal::AddedSources>(
@@ -181,15 +202,15 @@ const Vocabulary& Config::vocabulary() const {
 }
 
 absl::Status Config::CheckLoader() const {
-  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
-      DatasetTree(*dataset()), *dataset(), schedule(), loader_options()));
+  std::vector<absl::Status> errors = {internal::CheckBatches(
+      DatasetTree(*dataset()), *dataset(), schedule(), loader_options())};
   for (size_t i = 0; i < run().evals.size(); ++i) {
     const absl::Status opens = parts_->evals[i].CheckLoader();
     if (opens.ok()) continue;
-    return internal::Prepend(opens,
-                             internal::ToString(run().evals[i].location));
+    errors.push_back(
+        internal::Prepend(opens, internal::ToString(run().evals[i].location)));
   }
-  return absl::OkStatus();
+  return internal::JoinErrors(errors);
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {

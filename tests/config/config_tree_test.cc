@@ -705,6 +705,46 @@ d = { path = 'a', filter = { scores = 'y.f32', at_least = 1 } }
                   AllOf(HasSubstr("data.eval.f"), HasSubstr("y.f32"))));
 }
 
+// A store that is missing hides no error of the schedule, of other nodes, of a
+// node above it, or of evaluations.
+TEST_F(ConfigTreeTest, ErrorsOfEveryKindAreToldTogether) {
+  const std::string text = R"([data]
+steps = 10
+batch_size = 2
+seq_len = 20
+[data.mixture.m]
+weight = 1
+flat = { a = { path = 'a' }, b = { path = 'missing' } }
+[data.mixture.n]
+weight = 1
+path = 'b'
+filter = { scores = 'x.f32', at_least = 1 }
+[data.eval.e]
+path = 'gone'
+[data.eval.f]
+path = 'missing'
+)";
+  const auto lines = [](const absl::Status& status) {
+    return std::vector<std::string>(
+        absl::StrSplit(std::string(status.message()), '\n'));
+  };
+  EXPECT_THAT(
+      lines(TryParse(text).status()),
+      ElementsAre(
+          AllOf(HasSubstr("data.mixture.m.flat.b"), HasSubstr("missing")),
+          AllOf(HasSubstr("data.mixture.n.filter"), HasSubstr("x.f32")),
+          AllOf(HasSubstr("data.eval.e"), HasSubstr("gone")),
+          AllOf(HasSubstr("data.eval.f"), HasSubstr("missing"))));
+  const std::string late =
+      "[[data.batch_sizes]]\nstart_sample = 8\nbatch_size = 3\n"
+      "[[data.batch_sizes]]\nstart_step = 4\nbatch_size = 4\n[data.eval.e]";
+  EXPECT_THAT(
+      lines(TryParse(absl::StrReplaceAll(text, {{"[data.eval.e]", late}}))
+                .status()),
+      ElementsAre(HasSubstr("missing"), HasSubstr("data.batch_sizes[1]"),
+                  HasSubstr("gone"), HasSubstr("data.eval.f")));
+}
+
 // Of every kind of key.
 TEST_F(ConfigTreeTest, WhatIsPrintedIsTheSameRun) {
   Scores();

@@ -15,6 +15,13 @@
 
 namespace poniente::internal {
 
+// The error of a node that cannot be built because of one that is told in
+// another place, and how to recognise it.
+inline absl::Status ToldElsewhere() { return absl::CancelledError(""); }
+inline bool IsToldElsewhere(const absl::Status& error) {
+  return absl::IsCancelled(error) && error.message().empty();
+}
+
 class ChildErrors {
  public:
   // `located`: whether the error of the last child that was built has its place
@@ -24,6 +31,11 @@ class ChildErrors {
   // Adds an error, with its place, unless it is there. OK adds nothing.
   void Add(const absl::Status& error, const SourceLocation& location) {
     if (error.ok()) return;
+    if (IsToldElsewhere(error)) {
+      is_told_ = true;
+      *located_ = false;
+      return;
+    }
     absl::Status placed =
         *located_ ? error : Prepend(error, ToString(location));
     *located_ = false;  // of the next child
@@ -35,12 +47,14 @@ class ChildErrors {
   // Returns all errors, a line for each; OK if there are none.
   absl::Status Joined() const {
     *located_ |= !errors_.empty();
+    if (errors_.empty() && is_told_) return ToldElsewhere();
     return JoinErrors(errors_);
   }
 
  private:
   bool* const located_;
   std::vector<absl::Status> errors_;
+  bool is_told_ = false;  // one of them elsewhere
 };
 
 }  // namespace poniente::internal

@@ -40,10 +40,7 @@ class GraphBuilder {
       : run_(run), sources_(run), selections_(run.folder) {}
 
   absl::StatusOr<BuiltRun> Build() {
-    PONIENTE_RETURN_IF_ERROR(sources_.Open(run_.data));
-    PONIENTE_RETURN_IF_ERROR(MakeSchedule());
-    PONIENTE_ASSIGN_OR_RETURN(
-        Tokens dataset, BuildNode(run_.data, NodePosition::kRoot, nullptr));
+    PONIENTE_ASSIGN_OR_RETURN(Tokens dataset, OpenAndBuild());
     PONIENTE_ASSIGN_OR_RETURN(dataset, CutToLengths(std::move(dataset)));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
     BuiltRun built{std::move(dataset),
@@ -63,6 +60,23 @@ class GraphBuilder {
   }
 
  private:
+  // Opens the sources, makes the schedule, and builds the root. Each goes on
+  // where it can after an error of another, so that all are told at once.
+  absl::StatusOr<Tokens> OpenAndBuild() {
+    std::vector<absl::Status> errors = {sources_.Open(run_.data)};
+    if (errors[0].ok()) errors.push_back(sources_.CheckSomeWindow());
+    const bool may_fit = errors.back().ok() || errors.size() == 1;
+    absl::StatusOr<Tokens> root = ToldElsewhere();
+    errors.push_back(MakeSchedule());
+    if (errors.back().ok() && may_fit) {
+      root = BuildNode(run_.data, NodePosition::kRoot, nullptr);
+    }
+    errors.push_back(root.status());
+    std::erase_if(errors, IsToldElsewhere);
+    PONIENTE_RETURN_IF_ERROR(JoinErrors(errors));
+    return root;
+  }
+
   absl::Status MakeSchedule() {
     const Node& root = Used(run_.data);
     std::vector<std::optional<uint64_t>> items;
@@ -182,6 +196,7 @@ class GraphBuilder {
       const absl::Status grows = CheckGrowth(**made);
       if (!grows.ok()) made = grows;
     }
+    if (IsToldElsewhere(made.status())) return made;
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
       return AtStages(made.status(), StagesOf(node, at), node.location);
@@ -209,6 +224,7 @@ class GraphBuilder {
       case NodeKind::kStore:
       case NodeKind::kHub:
       case NodeKind::kDeclared: {
+        if (!sources_.IsOpen(node)) return ToldElsewhere();
         const bool is_packed = packing_ != nullptr && packing_->is_packed;
         absl::StatusOr<Tokens> made =
             sources_.Windows(node, is_packed ? &packing_->options : nullptr,

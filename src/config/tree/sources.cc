@@ -214,9 +214,11 @@ absl::Status ConfigSources::OpenBelow(const Node& root) {
       statuses[i] = AtItsPlace(files[i]->location, opened.status());
     }
   });
-  PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
   for (size_t i = 0; i < files.size(); ++i) {
     opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);
+  }
+  PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
+  for (size_t i = 0; i < files.size(); ++i) {
     if (growing[i] != nullptr) {
       warnings_.push_back(absl::StrCat(ToString(files[i]->location),
                                        " is still being written: plans and "
@@ -259,7 +261,13 @@ absl::Status ConfigSources::Open(const Node& node) {
   PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
   PONIENTE_RETURN_IF_ERROR(OpenBelow(node));
   FindLongest(node, /*is_packed=*/false);
-  return CheckSomeWindow();
+  return absl::OkStatus();
+}
+
+bool ConfigSources::IsOpen(const Node& node) const {
+  if (!IsFiles(node)) return true;
+  const auto found = opened_.find(SourceKeyOf(node));
+  return found != opened_.end() && found->second != nullptr;
 }
 
 absl::Status ConfigSources::CheckSomeWindow() const {

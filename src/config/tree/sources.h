@@ -39,9 +39,13 @@ class ConfigSources {
 
   // Opens every source at or below `node`, on all cores. If sources cannot be
   // opened, the message has one line for each (at most the first hundred), with
-  // its place in the configuration. InvalidArgument if no source is as long as
-  // a window.
+  // its place in the configuration.
   absl::Status Open(const Node& node);
+  // Returns InvalidArgument if no source is as long as a window. REQUIRES:
+  // Open() succeeded.
+  absl::Status CheckSomeWindow() const;
+  // Returns whether the leaf, if it names files, is among what Open() opened.
+  bool IsOpen(const Node& node) const;
 
   // Returns a warning, with its place in the configuration, for each source
   // whose ids were made by another version of the tokenizer than those of
@@ -49,10 +53,10 @@ class ConfigSources {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Returns the windows of a leaf. `reader` reads the selection and the order
-  // of documents, if the leaf has them. REQUIRES: Open() succeeded; the node is
-  // a leaf. `packing`: how its documents are packed, for windows of
-  // `packed_tokens`, one of the lengths; null if they are not. `hold_out`: what
-  // is held out of it; null if nothing is.
+  // of documents, if the leaf has them. REQUIRES: the node is a leaf, and open.
+  // `packing`: how its documents are packed, for windows of `packed_tokens`,
+  // one of the lengths; null if they are not. `hold_out`: what is held out of
+  // it; null if nothing is.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   const PackingOptions* packing,
                                                   uint64_t packed_tokens,
@@ -62,8 +66,7 @@ class ConfigSources {
   // Returns the source of a leaf that Windows() made, or of one in a dataset of
   // the program's own. The caller sets its path.
   ConfigSource SourceOf(const DatasetNode& leaf) const;
-  // Returns the tokens of a leaf. REQUIRES: Open() succeeded; the node is a
-  // leaf.
+  // Returns the tokens of a leaf. REQUIRES: the node is a leaf, and open.
   uint64_t TokensOf(const Node& node) const;
 
  private:
@@ -100,7 +103,6 @@ class ConfigSources {
   absl::StatusOr<std::shared_ptr<const Selection>> DocumentsOf(
       const Node& node, const NodeHoldOut* hold_out, bool cuts,
       SelectionReader* reader) const;
-  absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 
   const Run& run_;
