@@ -463,6 +463,23 @@ TEST_F(EvalsTest, ASourceOfWeightZeroIsForEvaluationAlone) {
   EXPECT_THAT(steered.warnings(), ElementsAre(HasSubstr("data.eval.e: reads")));
 }
 
+// An evaluation has no steps of the run, wherever else the node is used.
+TEST_F(EvalsTest, StagesThatFollowTheRunAreRefused) {
+  const std::string text =
+      Data("mixture = { a = { weight = 1, use = 'm' } }\n", "steps = 5\n") +
+      "[data.nodes.m]\nmixture = { u = { weight = 1, path = 's' }, v = { "
+      "weight = 1, tokens = 900 } }\nstages = [{ start_step = 2, weights = { "
+      "u = 3 } }]\n";
+  EXPECT_THAT(Config::Parse(text, "t.toml", dir_.path()), IsOk());
+  EXPECT_THAT(
+      Config::Parse(text + "[data.eval.e]\nuse = 'm'\ntake = 9\n", "t.toml",
+                    dir_.path()),
+      StatusIs(kInvalid,
+               HasSubstr("data.nodes.m.stages[0] cannot start at a step or "
+                         "token of the run: only endless mixtures may lie "
+                         "above it, and data.eval.e is not one")));
+}
+
 // So that `poniente config` refuses it before the run, not its first
 // evaluation.
 TEST_F(EvalsTest, CheckLoaderRefusesAnEvaluationThatCannotBeOpened) {
@@ -476,13 +493,15 @@ TEST_F(EvalsTest, CheckLoaderRefusesAnEvaluationThatCannotBeOpened) {
   ASSERT_THAT((*writer)->Finish(), IsOk());
   const Config config = Parse(Data("path = 'few'\n", "steps = 5\n") +
                               "[data.eval.late]\npath = 's'\n"
+                              "[data.eval.later]\npath = 's'\n"
                               "[runtime]\ntoken_type = 'u8'\n");
   EXPECT_THAT(config.OpenLoader(), IsOk());
   EXPECT_THAT(config.OpenEval("late"),
               StatusIs(kInvalid, HasSubstr("token_type u8")));
-  EXPECT_THAT(config.CheckLoader(),
-              StatusIs(kInvalid, AllOf(HasSubstr("data.eval.late"),
-                                       HasSubstr("token_type u8"))));
+  EXPECT_THAT(
+      config.CheckLoader(),
+      StatusIs(kInvalid, AllOf(HasSubstr("data.eval.late: token_type u8"),
+                               HasSubstr("data.eval.later: "))));
 }
 
 TEST_F(EvalsTest, ASourceOfWhichNothingIsLeftIsNamedWithTheReason) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random runs as TOML, with every kind of node and most keys. Nearly all are
+// Random runs as TOML, with every kind of node and every key. Nearly all are
 // valid.
 
 #ifndef PONIENTE_TESTS_CONFIG_RANDOM_RUN_H_
 #define PONIENTE_TESTS_CONFIG_RANDOM_RUN_H_
 
+#include <initializer_list>
 #include <random>
 #include <string>
 
@@ -13,28 +14,39 @@
 namespace poniente::testing {
 
 // Writes runs over the stores of SmallStores, a store d of documents with their
-// scores d.f32 and a table d.order, a raw file r.bin of u8 with its loss mask
-// m.bin, and sources that are only numbers of tokens.
+// scores d.f32, a table d.order, and selections d.bits and d.chosen, a raw file
+// r.bin of u8 with its loss mask m.bin, and sources that are only numbers of
+// tokens.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {}
 
   std::string Text() {
     const std::string steps =
-        Chance(2) ? absl::StrCat("steps = ", 40 + Below(60), "\n") : "";
+        Chance(2) ? absl::StrCat(Chance(8) ? "total_tokens = 200" : "steps = ",
+                                 40 + Below(60), "\n")
+                  : "";
     ends_ = !steps.empty();
     std::string data = absl::StrCat("[data]\nseed = ", Below(1000), "\n", steps,
                                     "batch_size = ", 1 + Below(8),
                                     "\nseq_len = ", 10 + Below(10), "\n");
     if (Chance(3)) data += "max_seq_len = 40\n";
-    if (Chance(4)) data += "sample_overlap = 1\n";
+    if (Chance(4))
+      data += "sample_overlap = 1\n";
+    else if (Chance(9))
+      data += "trim = true\n";
     if (Chance(5)) data += "journal = \"changes.journal\"\n";
     if (Chance(5)) data += "last_batch = \"drop\"\n";
-    if (Chance(2)) data += "shares_of = \"tokens\"\n";
+    if (!Chance(8)) {
+      data += OneOf({"shares_of = \"tokens\"\n", "shares_of = \"steps\"\n"});
+    }
     // Refused where a source below is packed, or states overlap.
     const bool holds_out = Chance(6);
     if (holds_out) data += "hold_out = { windows = 0.2, seed = 3 }\n";
-    if (Chance(8)) data += "budget = { experiment = 2e3, target = 3000 }\n";
+    if (Chance(8)) {
+      absl::StrAppend(&data, "budget = { experiment = 2e3, target = 3000",
+                      OneOf({"", ", seed = 4"}), " }\n");
+    }
     std::string nodes;
     has_shared_ = false;
     if (Chance(2)) {
@@ -46,6 +58,7 @@ class RandomRun {
       if (Chance(3)) data += "weight_rule = \"sizes\"\n";
       if (Chance(3)) data += "temperature = 1.5\n";
       if (Chance(3)) data += "group_items = 8\n";
+      if (Chance(9)) data += "stop = \"all_exhausted\"\n";
       data += absl::StrCat("block_size = ", 8 + Below(20), "\n");
       nodes = absl::StrCat("[data.mixture]\nx = ", Component(),
                            "\n\"y z\" = ", Component(), "\n", nodes);
@@ -60,6 +73,9 @@ class RandomRun {
  private:
   uint64_t Below(uint64_t n) { return random_() % n; }
   bool Chance(uint64_t n) { return Below(n) == 0; }
+  const char* OneOf(std::initializer_list<const char*> texts) {
+    return texts.begin()[Below(texts.size())];
+  }
 
   std::string Modifiers() {
     std::string keys;
@@ -69,6 +85,7 @@ class RandomRun {
     if (Chance(5)) keys += absl::StrCat(", slice = [1, ", 5 + Below(40), "]");
     if (Chance(5)) keys += absl::StrCat(", take = ", 2 + Below(30));
     if (Chance(6)) keys += ", repeat = 2";
+    if (Chance(60)) keys += ", order = { scores = \"s.npy\" }";  // refused
     return keys;
   }
 
@@ -79,7 +96,10 @@ class RandomRun {
       case 1:
         return absl::StrCat(", era_shuffle = ", 2 + Below(9));
       case 2:
-        return ", block_shuffle = { chunk_items = 3, window_chunks = 2 }";
+        return OneOf(
+            {", block_shuffle = { chunk_items = 3, window_chunks = 2 }",
+             ", block_shuffle = { chunk_tokens = 90 }",
+             ", block_shuffle = true"});
       default:
         return "";
     }
@@ -89,15 +109,30 @@ class RandomRun {
     switch (Below(8)) {
       case 6:
         return absl::StrCat(
-            "path = \"r.bin\", dtype = \"u8\", loss_mask = ",
-            Chance(2) ? "\"m.bin\"" : "{ path = \"./m.bin\", no_loss = -1 }");
+            "path = \"r.bin\", dtype = \"u8\"",
+            OneOf({", format = \"raw\"", "", ", document_end = 114",
+                   ", document_begin = 114", ", across_shards = true"}),
+            OneOf({", loss_mask = \"m.bin\"",
+                   ", loss_mask = { path = \"./m.bin\", no_loss = -1 }",
+                   ", loss_mask = { path = \"m.bin\", loss = 1 }", ""}));
       case 0:
-        return Chance(3) ? "path = \"a\", fill_in_the_middle = { prefix = 1, "
-                           "middle = 2, suffix = 3, min_tokens = 8 }"
-                         : "path = \"a\"";
+        return OneOf(
+            {"path = \"a\"", "path = \"a\"", "path = \"a\", growing = true",
+             "path = \"a\", fill_in_the_middle = { prefix = 1, middle = 2, "
+             "suffix = 3, min_tokens = 8 }",
+             "path = \"d\", fill_in_the_middle = { rate = 0.25, spm_rate = "
+             "1.0, "
+             "prefix = 1, middle = 2, suffix = 3, pieces = \"whole\" }",
+             "path = \"d\", fill_in_the_middle = false"});
       case 3:
-        return "path = \"a\", pack_documents = { chunk_documents = 3, "
-               "shuffle_chunks = 2 }";
+        return OneOf(
+            {"path = \"a\", pack_documents = { chunk_documents = 3, "
+             "shuffle_chunks = 2 }",
+             "path = \"d\", pack_documents = { long_documents = \"truncate\", "
+             "parts = 3, index_file = \"d.lengths\" }",
+             "path = \"d\", pack_documents = { align = 2, max_documents = 4, "
+             "overlap = 1, shuffle = false, end_of_document = \"drop\" }",
+             "path = \"d\", pack_documents = true"});
       case 7:
         if (Chance(2)) return "path = \"d\"";
         return absl::StrCat(
@@ -108,15 +143,48 @@ class RandomRun {
             : Chance(3) ? ", buckets = 2"
                         : "",
             " }",
-            Chance(3) ? ", documents = { scores = \"d.f32\", at_least = 5 }"
-                      : "");
+            OneOf({"", "", ", documents = { scores = \"d.f32\", at_least = 5 }",
+                   ", documents = { scores = \"d.f32\", format = \"f32\", "
+                   "at_least = { quantile = 0.25 } }",
+                   ", documents = { scores = \"d.f32\", at_least = { sigmas = "
+                   "-0.5 }, invert = true }",
+                   ", documents = { bitmap = \"d.bits\" }",
+                   ", documents = { indices = \"d.chosen\" }",
+                   ", hold_out = { documents = 0.25, invert = true }"}));
       case 1:
         return "path = \"./b\", tokenizer = \"proof\", vocab_size = 250";
       case 2:
+        if (Chance(20)) return Refused();
         return "path = \"c\", overlap = 1";
       default:
         return absl::StrCat("tokens = ", 500 + Below(3000));
     }
+  }
+
+  // What cannot be opened here, but states what nothing else does.
+  const char* Refused() {
+    return OneOf({"hf_name = \"o/n\", hf_config = \"c\", hf_split = \"test\"",
+                  "path = \"c\", column = \"ids\", glob = \"*.arrow\"",
+                  "path = \"c\", loss_mask = { column = \"mask\", glob = "
+                  "\"*.parquet\" }"});
+  }
+
+  // A stage of the mixture of u and v.
+  std::string NestedStage() {
+    std::string stage =
+        OneOf({"start_sample = 9", "start_sample = 31", "start_sample = 50",
+               "start_step = 4", "start_step = 6", "start_token = 700",
+               "start_share = 0.25", "share = 1.0"});
+    stage += OneOf(
+        {", weights = { u = 3 }", ", weights = { u = 3 }, weights_sum = 3.3",
+         ", temperature = 2, ramp_samples = 40, ramp_temperature = true",
+         ", weights = { v = 2 }, ramp_samples = 6, ramp_blocks = 1",
+         ", weights = { v = 2 }, ramp_steps = 9", ", name = \"n\"",
+         ", weights = { v = 2 }, ramp_tokens = 400",
+         ", weights = { v = 2 }, ramp_share = 0.5",
+         ", weights = { v = 2 }, ramp_samples = 8, ramp_centred = true",
+         ", thresholds = { u = 0.5 }"});
+    return stage;
   }
 
   // An inline table.
@@ -133,12 +201,9 @@ class RandomRun {
     }
     if (kind == 5) {
       const std::string stages =
-          Chance(2) ? absl::StrCat(
-                          ", stages = [{ start_sample = ", 5 + Below(50),
-                          Chance(2) ? ", weights = { u = 3 } }]"
-                                    : ", temperature = 2, ramp_samples = 40, "
-                                      "ramp_temperature = true }]")
-                    : "";
+          Chance(2)   ? absl::StrCat(", stages = [{ ", NestedStage(), " }]")
+          : Chance(4) ? ", weights_sum = 1.3"
+                      : "";
       return absl::StrCat("{ mixture = { u = { weight = 1, ", Leaf(),
                           " }, v = { weight = 0.3, ", Leaf(),
                           " } }, take = ", 20 + Below(100), ", block_size = 16",
@@ -149,7 +214,10 @@ class RandomRun {
   }
 
   std::string Component() {
-    std::string node = Node(1);
+    std::string node =
+        Chance(6) ? "{ path = \"d\", documents = { scores = \"d.f32\", "
+                    "at_least = 5 } }"
+                  : Node(1);
     node.insert(
         1, absl::StrCat(" weight = ", 1 + Below(5), ".", Below(1000), ","));
     if (Chance(4)) node.insert(1, " loss_weight = 0.25,");
@@ -161,7 +229,8 @@ class RandomRun {
     std::string text;
     if (Chance(4)) {
       absl::StrAppend(&text, "[data.eval.\"own one\"]\npath = \"c\"\n",
-                      Chance(2) ? "shuffle = false\n" : "max_samples = 7\n",
+                      OneOf({"shuffle = false\n", "max_samples = 7\n",
+                             "max_tokens = 300\n"}),
                       Chance(2) ? "every_steps = 3\nseed = 8\n" : "");
     }
     if (Chance(5) && has_shared_) {
@@ -174,33 +243,59 @@ class RandomRun {
     return text;
   }
 
+  std::string StartOfStage(uint64_t step) {
+    if (ends_ && Chance(3)) return absl::StrCat("start_share = 0.", step, "\n");
+    if (Chance(9)) return absl::StrCat("start_sample = ", 9 * step, "\n");
+    if (Chance(9)) return absl::StrCat("start_token = ", 99 * step, "\n");
+    return absl::StrCat("start_step = ", step, "\n");
+  }
+
   std::string Stages() {
     std::string text;
+    if (ends_ && Chance(9)) {
+      return "[[data.stages]]\nshare = 0.25\n[[data.stages]]\nshare = "
+             "0.75\nlr_scale_end = 0.5\n";
+    }
     uint64_t step = 5;
     for (uint64_t i = Below(4); i > 0; --i, step += 3 + Below(10)) {
-      const bool by_share = ends_ && Chance(3);
-      absl::StrAppend(&text, "[[data.stages]]\n",
-                      by_share ? absl::StrCat("start_share = 0.", step, "\n")
-                               : absl::StrCat("start_step = ", step, "\n"));
+      absl::StrAppend(&text, "[[data.stages]]\n", StartOfStage(step));
       if (Chance(2)) absl::StrAppend(&text, "name = \"s\\\"", i, "\"\n");
       if (Chance(2)) text += "lr_scale = 0.1\n";
+      if (ends_ && Chance(4)) text += "lr_scale_end = 0.05\n";
+      if (Chance(9)) text += "seq_len = 20\n";
+      if (Chance(20)) text += "fim_rates = { x = 0.75 }\n";  // or refused
+      if (Chance(20)) text += "thresholds = { x = 2.5 }\n";  // or refused
       if (Chance(3)) text += "numbers = { rope = 1e6, \"b c\" = 0.25 }\n";
       if (Chance(3))
         absl::StrAppend(&text, "batch_size = ", 1 + Below(9), "\n");
       if (!is_mixture_) continue;
-      if (Chance(2)) text += "weights = { x = 0.25, \"y z\" = 2 }\n";
+      if (Chance(2)) {
+        absl::StrAppend(&text, "weights = { x = 0.25, \"y z\" = 2 }\n",
+                        OneOf({"", "", "weights_sum = 2.25\n"}));
+      }
       if (Chance(3)) text += "temperature = 2\n";
-      if (Chance(3)) text += "ramp_samples = 64\nramp_blocks = 1\n";
+      if (Chance(3)) {
+        text +=
+            OneOf({"ramp_samples = 64\nramp_blocks = 1\n",
+                   "ramp_samples = 64\nramp_blocks = 1\n", "ramp_steps = 9\n",
+                   "ramp_tokens = 900\n", "ramp_share = 0.0625\n",
+                   "ramp_steps = 6\nramp_centred = true\n"});
+      }
       if (Chance(15)) text += "ramp_temperature = true\n";  // or refused
     }
     if (Chance(3)) {
-      absl::StrAppend(&text, "[[data.seq_lens]]\nstart_step = ", 7 + Below(9),
-                      "\nseq_len = 20\n");
+      absl::StrAppend(
+          &text, "[[data.seq_lens]]\n",
+          OneOf({"start_step = 7", "start_step = 12", "start_sample = 90",
+                 "start_token = 2000", "start_share = 0.5"}),
+          "\nseq_len = 20\n");
     }
     if (Chance(4)) {
-      absl::StrAppend(&text,
-                      "[[data.batch_sizes]]\nstart_sample = ", 100 + Below(50),
-                      "\nbatch_size = 3\n");
+      absl::StrAppend(
+          &text, "[[data.batch_sizes]]\n",
+          OneOf({"start_sample = 100", "start_sample = 130", "start_step = 11",
+                 "start_token = 1500", "start_share = 0.25"}),
+          "\nbatch_size = 3\n");
     }
     return text;
   }
@@ -213,8 +308,22 @@ class RandomRun {
     } else if (Chance(4)) {
       text += "tensors = [\"loss_weights\", \"positions\"]\n";
     }
-    if (Chance(4)) text += "catalogs = []\ncache_bytes = 1000000\n";
+    if (Chance(4))
+      text += "catalogs = []\ncache_bytes = 1000000\n";
+    else if (Chance(60))
+      text += "catalogs = [\"none\"]\n";  // refused
     if (Chance(3)) text += "prefetch_batches = 7\nwaits_for_held = true\n";
+    for (const char* const line :
+         {"verify_checksums = \"always\"", "attention_across_documents = true",
+          "loss_across_documents = true", "restart_positions = false",
+          "max_documents = 50", "device = \"cuda:1\"", "widen_on_device = true",
+          "prefetch_bytes = 12345", "max_held = 9",
+          "report_every_steps = 10"}) {
+      if (Chance(9)) absl::StrAppend(&text, line, "\n");
+    }
+    if (Chance(20))
+      text += "even_work = true\nlinear_cost = 6\n";          // or refused
+    if (Chance(20)) text += "labels_beyond_sample = true\n";  // or refused
     return text;
   }
 

@@ -9,13 +9,16 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "config/parse/config_keys.h"
 #include "poniente/config.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/run_trace.h"
@@ -78,6 +81,21 @@ class RunTest : public SmallStores {
     ASSERT_THAT(
         OrderFile::Write(dir_.path("d.order"), *ScoreOrder::FromScores(scores)),
         IsOk());
+    // Every second document, and the first 20.
+    testing::WriteFile(dir_.path("d.bits"), EveryOther(documents));
+    std::vector<uint64_t> chosen(20);
+    std::iota(chosen.begin(), chosen.end(), 0);
+    std::ofstream(dir_.path("d.chosen"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(chosen.data()), 160);
+  }
+
+  // A bitmap of `count` items, in whole words.
+  static std::string EveryOther(uint64_t count) {
+    std::string bits(8 * ((count + 63) / 64), '\0');
+    for (uint64_t i = 0; i < count; i += 2) {
+      bits[i / 8] = static_cast<char>(bits[i / 8] | 1 << i % 8);
+    }
+    return bits;
   }
 
   // 20 windows of 10 tokens: 0, 1, 2, ...
@@ -186,7 +204,8 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
   const int rounds = testing::TestRounds(1000);
   int valid = 0;
   int tried = 0;
-  while (valid < rounds && tried < 2 * rounds) {
+  std::string texts;  // that came back as the same run
+  while (valid < rounds && tried < 4 * rounds) {
     ++tried;
     const std::string text = runs.Text();
     SCOPED_TRACE(text);
@@ -205,6 +224,7 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
                          ParseRun(written, "u.toml", dir_.path()));
     ASSERT_TRUE(again == *run);
     ASSERT_EQ(ToToml(again).value(), written);
+    texts += written;
     if (!parsed.ok()) continue;
     ++valid;
     ExpectSame(*parsed, *created);
@@ -214,6 +234,20 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(valid, rounds) << tried << " tried";
+  if (rounds < 1000) return;
+  for (const internal::ConfigKey& key : internal::ConfigKeys()) {
+    using enum internal::KeyTable;
+    // Another form of the same keys.
+    if (key.table == kFlatForm || key.table == kPhase || key.table == kTrain) {
+      continue;
+    }
+    const std::string name(key.name);
+    EXPECT_TRUE(absl::StrContains(texts, name + " = ") ||
+                absl::StrContains(texts, "[" + name) ||
+                absl::StrContains(texts, "." + name))
+        << "no run states " << name << " of "
+        << internal::KeyTableName(key.table);
+  }
 }
 
 TEST_F(RunTest, EveryDifferenceOfTwoDescriptionsIsSeen) {

@@ -190,6 +190,9 @@ void ParseData(TableReader& data, Run* run,
     CheckWeightsStated(eval.data, data.errors());
   }
   CheckNestedStarts(run->data, "", data.errors());
+  for (const RunEval& eval : run->evals) {
+    CheckNestedStarts(eval.data, eval.location.key, data.errors());
+  }
   CheckBudgetNodes(*run, data.errors());
   data.Finish();
   CheckWeightsSums(*run, data.errors());
