@@ -10,7 +10,6 @@
 #include "config/parse/weights_sum.h"
 #include "dataset/joined_path.h"
 #include "index/max_samples.h"
-#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -78,33 +77,26 @@ InfilledNodes InfilledNodesOf(const Node& mixture) {
 void ParseInfillingRates(TableReader& stage, const Node& mixture,
                          const InfilledNodes& nodes, RunStage* spec) {
   constexpr const char* kKey = "fim_rates";
-  TableReader rates(*stage.Table(kKey), stage.LocationOf(kKey), stage.errors());
-  for (const std::string& name : rates.KeysInOrder()) {
-    const auto node = nodes.find(name);
-    if (node == nodes.end()) {
-      std::string near;
-      if (!stage.errors()->is_full()) {
-        std::vector<std::string> known;
-        for (const auto& [path, has_source] : nodes) known.push_back(path);
-        near = NearestOrAll(name, known);
-      }
-      rates.Error(name,
-                  absl::StrCat("is not a component of ", mixture.location.key,
-                               ", nor the path of a node below", near));
-      continue;
-    }
-    const double rate = rates.Number(name).value_or(1);
-    spec->fim_rates[name] = rate;
-    if (!(rate >= 0 && rate <= 1)) {
-      stage.Error(
-          kKey, absl::StrCat("must be from 0 to 1, got ", rate, " for ", name));
-    }
-    if (node->second) continue;
-    stage.Error(kKey, absl::StrCat("names ", name,
-                                   ", which has no source with "
-                                   "fill_in_the_middle: state it there, with "
-                                   "the ids that mark the parts"));
-  }
+  std::vector<std::string> known;
+  for (const auto& [path, has_source] : nodes) known.push_back(path);
+  const std::string others =
+      absl::StrCat("is not a component of ", mixture.location.key,
+                   ", nor the path of a node below");
+  ForEachName(stage, kKey, known, others,
+              [&](TableReader& rates, const std::string& name) {
+                const double rate = rates.Number(name).value_or(1);
+                spec->fim_rates[name] = rate;
+                if (!(rate >= 0 && rate <= 1)) {
+                  stage.Error(kKey, absl::StrCat("must be from 0 to 1, got ",
+                                                 rate, " for ", name));
+                }
+                if (nodes.at(name)) return;
+                stage.Error(kKey,
+                            absl::StrCat("names ", name,
+                                         ", which has no source with "
+                                         "fill_in_the_middle: state it there, "
+                                         "with the ids that mark the parts"));
+              });
 }
 
 class RunStagesParser {
