@@ -12,6 +12,8 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kShown = 3;
+// Places of further lines, if these are no more.
+constexpr size_t kMostPlaces = 16;
 
 // Returns the line with each word that names something replaced by '*'.
 std::string ShapeOf(std::string_view line) {
@@ -28,26 +30,50 @@ std::string ShapeOf(std::string_view line) {
   return shape;
 }
 
+// Returns the place that a line begins with ("t.toml:3:1: ...",
+// "data.mixture.a has ..."), or nothing.
+std::string PlaceOf(std::string_view line) {
+  std::string_view word = line.substr(0, line.find(' '));
+  if (word.ends_with(':')) word.remove_suffix(1);
+  return word.find_first_of(":.") == std::string_view::npos ? ""
+                                                            : std::string(word);
+}
+
+// What stands in place of the lines that are not shown.
+std::string OthersWords(const std::vector<std::string_view>& others) {
+  std::string words = absl::StrCat("  and ", others.size(), " more like these");
+  if (others.size() > kMostPlaces) return words;
+  std::string places;
+  for (const std::string_view line : others) {
+    const std::string place = PlaceOf(line);
+    if (place.empty()) return words;
+    absl::StrAppend(&places, places.empty() ? ": " : ", ", place);
+  }
+  return words + places;
+}
+
 }  // namespace
 
 std::string JoinAlikeLines(std::span<const std::string> lines) {
   std::vector<std::string> shapes;
-  std::unordered_map<std::string_view, size_t> counts;
+  std::unordered_map<std::string_view, std::vector<std::string_view>> alike;
   shapes.reserve(lines.size());  // the map's keys are views of the shapes
   for (const std::string& line : lines) {
     shapes.push_back(ShapeOf(line));
-    ++counts[shapes.back()];
+    alike[shapes.back()].push_back(line);
   }
   std::unordered_map<std::string_view, size_t> seen;
   std::string text;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const size_t count = counts[shapes[i]];
-    const size_t before = seen[shapes[i]]++;
+    const std::vector<std::string_view>& all = alike[shapes[i]];
+    const size_t number = ++seen[shapes[i]];
     // With only one more line, show it: stating their number takes a line, too.
-    if (before >= kShown && count > kShown + 1) continue;
+    const bool are_many = all.size() > kShown + 1;
+    if (are_many && number > kShown) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", lines[i]);
-    if (before + 1 == kShown && count > kShown + 1) {
-      absl::StrAppend(&text, "\n  and ", count - kShown, " more like these");
+    if (are_many && number == kShown) {
+      absl::StrAppend(&text, "\n",
+                      OthersWords({all.begin() + kShown, all.end()}));
     }
   }
   return text;

@@ -12,7 +12,8 @@ namespace poniente::internal {
 // Returns the lines in their order, separated by newlines. Lines are alike if
 // they differ only in words with a digit, dot, slash or quote: paths, keys,
 // numbers. If more than four lines are alike, returns only the first three of
-// them and, after the third, the number of the others.
+// them and, after the third, the number of the others, with the places that
+// they begin with if there are at most 16 ("data.mixture.a", "t.toml:3:1").
 std::string JoinAlikeLines(std::span<const std::string> lines);
 
 }  // namespace poniente::internal

@@ -40,7 +40,31 @@ TEST(AlikeLinesTest, WhatDiffersInWordsIsSaid) {
   EXPECT_EQ(JoinAlikeLines(lines),
             "t.toml:0:3: no file at '/x/0'\nt.toml:7:1: unknown key 'junk'\n"
             "t.toml:1:3: no file at '/x/1'\nt.toml:2:3: no file at '/x/2'\n"
-            "  and 2 more like these\nt.toml:8:1: no right to read '/x/7'");
+            "  and 2 more like these: t.toml:3:3, t.toml:4:3\n"
+            "t.toml:8:1: no right to read '/x/7'");
+}
+
+TEST(AlikeLinesTest, PlacesOfTheOthersAreNamedIfTheyAreAFew) {
+  EXPECT_TRUE(
+      JoinAlikeLines(Missing(19))
+          .ends_with(
+              "\n  and 16 more like these: t.toml:3:3, t.toml:4:3, t.toml:5:3, "
+              "t.toml:6:3, t.toml:7:3, t.toml:8:3, t.toml:9:3, t.toml:10:3, "
+              "t.toml:11:3, t.toml:12:3, t.toml:13:3, t.toml:14:3, "
+              "t.toml:15:3, "
+              "t.toml:16:3, t.toml:17:3, t.toml:18:3"));
+  EXPECT_TRUE(
+      JoinAlikeLines(Missing(20)).ends_with("\n  and 17 more like these"));
+  const std::vector<std::string> keys = {"data.a has 1", "data.b has 2",
+                                         "data.c has 3", "data.d has 4",
+                                         "data.e has 5"};
+  EXPECT_EQ(JoinAlikeLines(keys),
+            "data.a has 1\ndata.b has 2\ndata.c has 3\n"
+            "  and 2 more like these: data.d, data.e");
+  const std::vector<std::string> words(5, "no 'x' here");
+  EXPECT_EQ(JoinAlikeLines(words),
+            "no 'x' here\nno 'x' here\nno 'x' here\n"
+            "  and 2 more like these");
 }
 
 }  // namespace
