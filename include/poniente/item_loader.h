@@ -24,6 +24,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -139,6 +140,8 @@ class ItemPrefetch {
 
   Task<std::shared_ptr<void>> Next();
   absl::StatusOr<std::shared_ptr<void>> NextBlocking();
+  std::optional<absl::StatusOr<std::shared_ptr<void>>> TryNext();
+  absl::StatusOr<int> ReadyFd();
   absl::Status Seek(uint64_t step);
   uint64_t next_step() const;
   std::string State() const;
@@ -309,6 +312,22 @@ class ItemLoader {
     if (!made.ok()) return made.status();
     return std::move(*static_cast<Batch*>(made->get()));
   }
+
+  // Returns the next batch if it is ready, and nullopt if it is not. Never
+  // waits for it and never makes it on this thread. The first call starts the
+  // prefetch.
+  std::optional<absl::StatusOr<Batch>> TryNext() {
+    std::optional<absl::StatusOr<std::shared_ptr<void>>> made =
+        prefetch_->TryNext();
+    if (!made.has_value()) return std::nullopt;
+    if (!made->ok()) return made->status();
+    return std::move(*static_cast<Batch*>((*made)->get()));
+  }
+
+  // Returns a descriptor for event loops, which is readable while TryNext()
+  // would return a batch, an error or the end of the run. It is what
+  // Loader::ReadyFd() is, under the same rules.
+  absl::StatusOr<int> ReadyFd() { return prefetch_->ReadyFd(); }
 
   // Makes `step` the next step and drops prefetched batches. A step past the
   // end is reported by Next(), not here. FailedPrecondition once closed.

@@ -45,10 +45,14 @@ class ItemPrefetch::Core::Ticket {
   explicit Ticket(Core* core)
       : core_(core),
         is_taken_(
-            !core->next_awaited_.exchange(true, std::memory_order_acquire)) {}
+            !core->next_awaited_.exchange(true, std::memory_order_acquire)) {
+    if (is_taken_) waits_ = std::exchange(core->is_left_waiting_, false);
+  }
   ~Ticket() {
     if (!is_taken_) return;
-    if (waits_) core_->counters_.GaveUp(Clock::now());
+    if (waits_ && !core_->is_left_waiting_) {
+      core_->counters_.GaveUp(Clock::now());
+    }
     core_->next_awaited_.store(false, std::memory_order_release);
   }
   Ticket(const Ticket&) = delete;
@@ -65,6 +69,8 @@ class ItemPrefetch::Core::Ticket {
     waits_ = true;
   }
   bool waits() const { return waits_; }
+  // Between two TryNext(), the consumer waits without a ticket.
+  void LetConsumerWait() { core_->is_left_waiting_ = true; }
   void Delivered(uint64_t items, Clock::time_point since) {
     core_->counters_.Delivered(items, since);
     waits_ = false;
@@ -99,6 +105,7 @@ absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
   if (slots_.empty() || !slots_.front().has_arrived) {
     ticket->Waits();
     StartRequests();
+    UpdateReadyEvent();
     return false;
   }
   absl::StatusOr<MadeBatch> made = std::move(slots_.front().made);
@@ -113,6 +120,7 @@ absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
   --num_ready_;
   window_.Deliver();
   TryToStartRequests();
+  UpdateReadyEvent();
   return true;
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
@@ -170,6 +178,48 @@ absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
   return StatusFromException(std::current_exception());
 }
 
+std::optional<absl::StatusOr<std::shared_ptr<void>>>
+ItemPrefetch::Core::TryNext() try {
+  Ticket ticket(this);
+  PONIENTE_RETURN_IF_ERROR(ticket.status());
+  std::shared_ptr<void> batch;
+  const absl::StatusOr<bool> is_there = TakeReady(&ticket, &batch);
+  if (!is_there.ok()) return is_there.status();
+  if (!*is_there) {
+    ticket.LetConsumerWait();
+    return std::nullopt;
+  }
+  Report();
+  return batch;
+} catch (...) {
+  return StatusFromException(std::current_exception());
+}
+
+bool ItemPrefetch::Core::IsReady() const {
+  if (is_closed_ || is_broken_ || window_.at_end()) return true;
+  if (!slots_.empty()) return slots_.front().has_arrived;
+  // If there was no memory to begin the next batch, nothing else will come: the
+  // next call begins it, or returns ResourceExhausted.
+  return queued_.empty() && under_way_.empty();
+}
+
+void ItemPrefetch::Core::UpdateReadyEvent() {
+  if (ready_event_ == nullptr) return;
+  TryToStartRequests();
+  ready_event_->Set(IsReady());
+}
+
+absl::StatusOr<int> ItemPrefetch::Core::ReadyFd() try {
+  MutexLock lock(&mu_);
+  if (ready_event_ == nullptr) {
+    PONIENTE_ASSIGN_OR_RETURN(ready_event_, ReadyEvent::Create());
+    UpdateReadyEvent();
+  }
+  return ready_event_->fd();
+} catch (...) {
+  return StatusFromException(std::current_exception());
+}
+
 void ItemPrefetch::Core::Restart(uint64_t step) {
   window_.Restart(step);
   counters_.Restarted(num_ready_);
@@ -193,6 +243,7 @@ void ItemPrefetch::Core::Restart(uint64_t step) {
   } catch (const std::bad_alloc&) {
     // What is no longer wanted comes to its end, and is dropped then.
   }
+  UpdateReadyEvent();
 }
 
 void ItemPrefetch::Core::CancelBefore(asio::io_context* context,
@@ -319,6 +370,10 @@ Task<std::shared_ptr<void>> ItemPrefetch::Next() { return Core::Next(core_); }
 absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::NextBlocking() {
   return core_->NextBlocking();
 }
+std::optional<absl::StatusOr<std::shared_ptr<void>>> ItemPrefetch::TryNext() {
+  return core_->TryNext();
+}
+absl::StatusOr<int> ItemPrefetch::ReadyFd() { return core_->ReadyFd(); }
 absl::Status ItemPrefetch::Seek(uint64_t step) { return core_->Seek(step); }
 uint64_t ItemPrefetch::next_step() const { return core_->next_step(); }
 std::string ItemPrefetch::State() const { return core_->StateAt(next_step()); }

@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "async/notifier.h"
+#include "io/files/ready_event.h"
 #include "loader/metrics/dataset_times.h"
 #include "loader/metrics/fetch_times.h"
 #include "loader/metrics/loader_counters.h"
@@ -50,6 +51,8 @@ class ItemPrefetch::Core {
 
   static Task<std::shared_ptr<void>> Next(std::shared_ptr<Core> core);
   absl::StatusOr<std::shared_ptr<void>> NextBlocking();
+  std::optional<absl::StatusOr<std::shared_ptr<void>>> TryNext();
+  absl::StatusOr<int> ReadyFd();
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
   uint64_t next_step() const {
@@ -91,6 +94,11 @@ class ItemPrefetch::Core {
 
   // Takes the next batch if it is there; false: not yet.
   absl::StatusOr<bool> TakeReady(Ticket* ticket, std::shared_ptr<void>* batch);
+  // Whether TakeReady() would find a batch, an error or the end.
+  bool IsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // To be called after every change of what IsReady() looks at. Starts
+  // requests, too: who watches the descriptor asks for no batch meanwhile.
+  void UpdateReadyEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts the batch of this step as delivered.
   void CountDelivered(uint64_t step, Ticket* ticket)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -157,6 +165,9 @@ class ItemPrefetch::Core {
   // The length of the dataset can no longer change.
   std::atomic<bool> is_final_ = false;
   std::atomic<bool> next_awaited_ = false;
+  // The consumer still waits for what its last TryNext() did not find. Used by
+  // the Next() in progress.
+  bool is_left_waiting_ = false;
 
   // Used on any thread.
   Notifier changed_;
@@ -182,6 +193,8 @@ class ItemPrefetch::Core {
   uint64_t ready_steps_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t ready_items_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
+  // Null until ReadyFd() is asked for.
+  std::unique_ptr<ReadyEvent> ready_event_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -83,6 +83,8 @@ void ItemPrefetch::Core::Stop() {
   CloseAndCancel();
   work_.reset();
   thread_.join();
+  MutexLock lock(&mu_);
+  ready_event_.reset();
 }
 
 // Waits until there is room for a whole request, so that the thread is woken
@@ -151,6 +153,7 @@ void ItemPrefetch::Core::RunRequests() {
       {
         MutexLock lock(&mu_);
         is_broken_ = true;
+        UpdateReadyEvent();
       }
       TryToNotify();
     }
@@ -232,6 +235,7 @@ bool ItemPrefetch::Core::RequestHere() {
     {
       MutexLock lock(&mu_);
       is_broken_ = true;
+      UpdateReadyEvent();
     }
     TryToNotify();
   }
@@ -308,6 +312,7 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
     if (!asks_again) Store(*request, now, std::move(batches));
     ended.splice(ended.end(), under_way_, request);
     TryToStartRequests();
+    UpdateReadyEvent();
     lock.Unlock();
   }
   TryToNotify();
