@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets one field of the plain structs by a designated initialiser, as programs
-// do. Compiled with -Wall -Wextra -Werror: a member without a default
-// initialiser would be an error here.
+// Sets one field of each plain struct of the public headers by a designated
+// initialiser, as programs do. Compiled with -Wall -Wextra -Werror: a member
+// without a default initialiser would be an error here.
 
 #include <poniente/diff.h>
 #include <poniente/extend/infilled_dataset.h>
@@ -53,6 +53,10 @@ using poniente::TokenWindow;
     .weight = 0.5};
 [[maybe_unused]] const poniente::ComponentView<TokenWindow> kView = {.start =
                                                                          8};
+[[maybe_unused]] const poniente::ComponentWithViews<TokenWindow> kViews = {
+    .component = {}};
+[[maybe_unused]] const poniente::Successor<TokenWindow> kSuccessor = {.start =
+                                                                          8};
 [[maybe_unused]] const poniente::HeldOut<TokenWindow> kHeldOut = {.train =
                                                                       nullptr};
 [[maybe_unused]] const poniente::ShuffleOptions kShuffle = {
@@ -62,6 +66,7 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::FlatMixtureOptions kFlat = {.seed = 1};
 [[maybe_unused]] const poniente::OrderOptions kOrder = {.buckets = 8};
 [[maybe_unused]] const poniente::MixtureOptions kMixture = {.block_size = 8};
+[[maybe_unused]] const poniente::MixtureDecision kDecision = {.start = 8};
 [[maybe_unused]] const poniente::MixtureStage kStage = {.start = 8};
 [[maybe_unused]] const poniente::SeqLenChange kChange = {.seq_len = 8};
 [[maybe_unused]] const poniente::WeightedComponent kWeighted = {.weight = 0.5};
@@ -91,6 +96,10 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::PackingSummary kPacked = {.windows = 8};
 [[maybe_unused]] const poniente::InfillingOptions kInfilling = {.rate = 0.9};
 [[maybe_unused]] const poniente::PieceEnds kPieceEnds = {.is_whole = false};
+[[maybe_unused]] const poniente::InfilledSource kInfilled = {.path = "code"};
+[[maybe_unused]] const poniente::InfillingRate kRate = {.rate = 0.5};
+[[maybe_unused]] const poniente::MaskedDocuments kMasked = {.path = "code"};
+[[maybe_unused]] const poniente::ServedPiece kServed = {.begin = 8};
 [[maybe_unused]] const poniente::OpenedComponent kOpened = {.infilled = {}};
 
 // A run.
@@ -152,6 +161,7 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::PlannedRunStage kRunStage = {.samples = 8};
 [[maybe_unused]] const poniente::PlannedRunSource kRunSource = {.depth = 8};
 [[maybe_unused]] const poniente::PlannedRunStretch kRunStretch = {.seq_len = 8};
+[[maybe_unused]] const poniente::PlannedRunSeries kSeries = {.points = {}};
 [[maybe_unused]] const poniente::AttentionSaved kSaved = {.longest = 8};
 [[maybe_unused]] const poniente::FirstRepeat kRepeat = {.step = 8};
 [[maybe_unused]] const poniente::TracedDocument kDocument = {.number = 8};

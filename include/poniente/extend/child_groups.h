@@ -16,8 +16,8 @@ namespace poniente::internal {
 // The requests for one child, and where their answers belong.
 struct ChildGroup {
   uint32_t child = 0;
-  std::span<const Position> positions;
-  std::span<uint32_t> places;
+  std::span<const Position> positions = {};
+  std::span<uint32_t> places = {};
 };
 
 // Requests grouped by child, in the order of each child's first request. The
