@@ -234,7 +234,9 @@ class Loader {
   // packed, or attention crosses documents, documents.labels_beyond_sample is
   // set but the windows of a source do not lie in files, or its documents are
   // not known, or the schedule describes another root mixture than the
-  // dataset's: other components, shares, block_size, seed or stages.
+  // dataset's: with another seed, or with other components, shares or
+  // block_size, or, of a schedule without components, with stages that start
+  // elsewhere. stop_rule and group_items are not compared.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -151,8 +151,9 @@ class Comparison {
       // The root's weights decide how far nested mixtures have been drawn, so
       // their hashes can be compared only if these weights are the same.
       if (saved.weights == now.weights && saved.nested != now.nested) {
-        Add("other weights, stages or block_size in a mixture below the root: "
-            "what it has served must stay as it was");
+        Add("other weights, stages or block_size in a mixture below the root "
+            "(which one, the state does not say): what it has served must stay "
+            "as it was");
       }
       if (saved.structure != now.structure) {
         Add("other kinds, names, shuffles, ranges, starts of views or stated "
