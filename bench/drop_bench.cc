@@ -2,11 +2,12 @@
 // What dropping a million documents costs.
 //
 //   drop_bench FOLDER [--documents N] [--rounds N] [--only log-normal|power]
+//              [--window TOKENS]
 //
 // Makes a store of N documents (default 1e8) below FOLDER, whose tokens are a
-// hole in a file: a run over it, in windows of 4096 tokens, from whose journal
-// a million documents chosen at random are dropped at step 100, and the same
-// run without a journal. In N rounds (default 5), in turns:
+// hole in a file: a run over it, in windows of 4096 tokens (--window), from
+// whose journal a million documents chosen at random are dropped at step 100,
+// and the same run without a journal. In N rounds (default 5), in turns:
 //   open     Config::Parse(), OpenLoader() and the first batch of 64 windows
 //   resolve  which items 64 samples read, per sample, by the tree alone: in the
 //            epoch that the change cuts, and in the next
@@ -48,9 +49,12 @@ constexpr uint64_t kBatch = 64;
 constexpr uint64_t kDropStep = 100;
 constexpr int kBatches = 2000;
 
+double window_tokens = 4096;
+
 std::string TextOf(const std::string& store, const std::string& journal) {
   return absl::StrCat(
-      "[data]\nseed = 1\nbatch_size = ", kBatch, "\nseq_len = 4096\n",
+      "[data]\nseed = 1\nbatch_size = ", kBatch,
+      "\nseq_len = ", static_cast<uint64_t>(window_tokens), "\n",
       journal.empty() ? "" : absl::StrCat("journal = '", journal, "'\n"),
       "[data.mixture]\nweb = { path = '", store, "', weight = 1 }\n");
 }
@@ -177,7 +181,8 @@ void PrintPair(const char* what, const char* unit,
 void Measure(const char* name, const std::string& store, uint64_t documents,
              int rounds) {
   const std::string journal = store + ".journal";
-  std::printf("%s, %lu documents, %lu dropped\n", name, documents, kDropped);
+  std::printf("%s, %lu documents, %lu dropped, windows of %.0f\n", name,
+              documents, kDropped, window_tokens);
   WriteJournal(journal, store, documents);
   Side plain = {.text = TextOf(store, "")};
   Side dropped = {.text = TextOf(store, journal)};
@@ -207,6 +212,7 @@ void Measure(const char* name, const std::string& store, uint64_t documents,
 }  // namespace poniente::bench
 
 int main(int argc, char** argv) {
-  return poniente::bench::RunOnSparseStores(argc, argv, "drop_bench", 2e6,
-                                            poniente::bench::Measure);
+  return poniente::bench::RunOnSparseStores(
+      argc, argv, "drop_bench", 2e6, poniente::bench::Measure,
+      {{"--window", &poniente::bench::window_tokens}});
 }

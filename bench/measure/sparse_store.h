@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -57,22 +58,26 @@ inline void WriteSparseStore(const std::string& path, uint64_t documents,
 // Runs a benchmark whose command line is `FOLDER [--documents N] [--rounds N]
 // [--only log-normal|power]`: calls measure(name, path, documents, rounds) with
 // a sparse store of each distribution. Returns the exit status. `least`: fewest
-// documents.
+// documents; `more`: further numbers that the command line may have.
 template <class Measure>
 int RunOnSparseStores(int argc, char** argv, const char* tool, double least,
-                      const Measure& measure) {
+                      const Measure& measure,
+                      const std::map<std::string, double*>& more = {}) {
   double documents = 1e8;
   double rounds = 5;
   std::string only;
+  std::map<std::string, double*> numbers = more;
+  numbers["--documents"] = &documents;
+  numbers["--rounds"] = &rounds;
+  std::string others;
+  for (const auto& [name, number] : more) others += " [" + name + " N]";
   if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--documents", &documents}, {"--rounds", &rounds}},
-                    &only) ||
-      documents < least || documents >= 0x1p32) {
+      !ParseNumbers(argc, argv, 2, numbers, &only) || documents < least ||
+      documents >= 0x1p32) {
     std::fprintf(stderr,
                  "usage: %s FOLDER [--documents N, %.0f to 2^32] [--rounds N] "
-                 "[--only log-normal|power]\n",
-                 tool, least);
+                 "[--only log-normal|power]%s\n",
+                 tool, least, others.c_str());
     return 2;
   }
   const auto count = static_cast<uint64_t>(documents);

@@ -289,7 +289,10 @@ absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
   }
   PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> items,
                             pieces->ItemsOfEach(NumbersOf(change.dropped)));
-  std::sort(items.begin(), items.end());
+  // Nearly always: documents are stated in their order.
+  if (!std::is_sorted(items.begin(), items.end())) {
+    std::sort(items.begin(), items.end());
+  }
   items.erase(std::unique(items.begin(), items.end()), items.end());
   return items;
 }
