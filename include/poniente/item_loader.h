@@ -107,7 +107,7 @@ class ItemBatchMaker {
   virtual const DatasetNode& root() const = 0;
   virtual Task<uint64_t> WaitForLength(uint64_t n) const = 0;
   // Makes one batch of the first counts[0] positions, another of the following
-  // counts[1], and so on. Sets `collating` to the time that putting the items
+  // counts[1], and so on. Adds to `collating` the time that putting the items
   // together took. REQUIRES: counts is not empty.
   virtual Task<std::vector<MadeBatch>> Make(
       std::span<const Position> positions, std::span<const size_t> counts,
@@ -176,6 +176,30 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
   Task<std::vector<MadeBatch>> Make(
       std::span<const Position> positions, std::span<const size_t> counts,
       std::chrono::nanoseconds* collating) const override {
+    // Small batches are asked for together. Items of larger ones take longer
+    // to move into their batches than to be asked for.
+    if (counts.front() * sizeof(T) < kLargeBatch) {
+      co_return co_await MakePart(positions, counts, collating);
+    }
+    std::vector<MadeBatch> all;
+    all.reserve(counts.size());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      absl::StatusOr<std::vector<MadeBatch>> made = co_await MakePart(
+          positions.first(counts[i]), counts.subspan(i, 1), collating);
+      if (!made.ok()) co_return made.status();
+      positions = positions.subspan(counts[i]);
+      all.push_back(std::move(made->front()));
+    }
+    co_return all;
+  }
+
+ private:
+  static constexpr size_t kLargeBatch = 16 << 10;  // bytes
+
+  // As Make(), with one question to the root. Adds to `collating`.
+  Task<std::vector<MadeBatch>> MakePart(
+      std::span<const Position> positions, std::span<const size_t> counts,
+      std::chrono::nanoseconds* collating) const {
     absl::StatusOr<std::vector<T>> items = co_await Ask(root_, positions);
     if (!items.ok()) co_return items.status();
     if (items->size() != positions.size()) {
@@ -184,11 +208,10 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
     const auto began = std::chrono::steady_clock::now();
     absl::StatusOr<std::vector<MadeBatch>> made =
         CollateAll(*std::move(items), counts);
-    *collating = std::chrono::steady_clock::now() - began;
+    *collating += std::chrono::steady_clock::now() - began;
     co_return made;
   }
 
- private:
   absl::StatusOr<std::vector<MadeBatch>> CollateAll(
       std::vector<T> items, std::span<const size_t> counts) const {
     auto batches = std::make_shared<std::vector<Batch>>();
