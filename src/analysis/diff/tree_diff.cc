@@ -127,8 +127,8 @@ class TreeDiff {
     return !options.empty();
   }
 
-  // Else how many items the nodes have; where this is the same, what their
-  // parameters hash to.
+  // Else how many items the nodes have; where this is the same, with their
+  // fingerprints.
   void AddOptionsOr(std::string what, const DatasetNode& a,
                     const DatasetNode& b, const std::string& path,
                     std::optional<uint64_t> from_step) {
@@ -137,8 +137,8 @@ class TreeDiff {
     const std::string items_b = LengthWords(b);
     const auto words = [&](const DatasetNode& node, const std::string& items) {
       if (items_a != items_b) return items;
-      return absl::StrFormat("%s, parameters %016x", items,
-                             node.fingerprint() ^ ParametersOf(node));
+      return absl::StrFormat("%s, fingerprint %016x", items,
+                             node.fingerprint());
     };
     Add(std::move(what), words(a, items_a), words(b, items_b), from_step);
   }
