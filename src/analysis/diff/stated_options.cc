@@ -43,12 +43,10 @@ std::vector<const Node*> NodesAt(const Node& node, const std::string& at,
   return {};
 }
 
-std::map<std::string, std::string> OptionsAt(const Run& run,
-                                             const std::string& path) {
+std::map<std::string, std::string> OptionsOf(
+    const std::vector<const Node*>& nodes) {
   std::map<std::string, std::string> options;
-  for (const Node* const node : NodesAt(run.data, "", path)) {
-    options.merge(OptionTexts(*node));
-  }
+  for (const Node* const node : nodes) options.merge(OptionTexts(*node));
   return options;
 }
 
@@ -67,11 +65,11 @@ std::vector<std::string> ChildPaths(const Run& run, const std::string& path) {
 std::vector<OptionDifference> DiffOptions(const Run& a, const Run& b,
                                           const std::string& path) {
   std::vector<OptionDifference> differences;
-  if (NodesAt(a.data, "", path).empty() || NodesAt(b.data, "", path).empty()) {
-    return differences;
-  }
-  const std::map<std::string, std::string> in_a = OptionsAt(a, path);
-  const std::map<std::string, std::string> in_b = OptionsAt(b, path);
+  const std::vector<const Node*> nodes_a = NodesAt(a.data, "", path);
+  const std::vector<const Node*> nodes_b = NodesAt(b.data, "", path);
+  if (nodes_a.empty() || nodes_b.empty()) return differences;
+  const std::map<std::string, std::string> in_a = OptionsOf(nodes_a);
+  const std::map<std::string, std::string> in_b = OptionsOf(nodes_b);
   const auto value = [](const std::map<std::string, std::string>& options,
                         const std::string& key) -> DiffValue {
     const auto found = options.find(key);
