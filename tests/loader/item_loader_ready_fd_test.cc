@@ -24,6 +24,7 @@ namespace {
 
 using ::testing::_;
 using testing::Counting;
+using testing::ExpectNothing;
 using testing::GatedWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
@@ -32,6 +33,7 @@ using testing::IsReadable;
 using testing::Items;
 using testing::kLost;
 using testing::OpenItems;
+using testing::ReadyFdOf;
 using testing::StatusIs;
 using WindowLoader = ItemLoader<TokenWindow>;
 
@@ -40,13 +42,6 @@ std::unique_ptr<WindowLoader> OpenGated(
   auto loader = WindowLoader::Create(gate, {.batch_size = batch_size});
   EXPECT_THAT(loader, IsOk());
   return *std::move(loader);
-}
-
-template <class Loader>
-int FdOf(Loader& loader) {
-  const absl::StatusOr<int> fd = loader.ReadyFd();
-  EXPECT_THAT(fd, IsOk());
-  return fd.value_or(-1);
 }
 
 // The first token of the batch that the loader returns at once, which is the
@@ -61,18 +56,11 @@ uint64_t Take(WindowLoader& loader) {
   return batch->ok() ? (**batch)[0].tokens[0] : UINT64_MAX;
 }
 
-template <class Loader>
-void ExpectNothing(Loader& loader, int fd) {
-  EXPECT_FALSE(IsReadable(fd));
-  EXPECT_FALSE(loader.TryNext().has_value());
-  EXPECT_FALSE(IsReadable(fd));
-}
-
 TEST(ItemReadyFdTest, IsReadableWhenTheNextBatchIs) {
   const auto gate = std::make_shared<GatedWindows>();
   const auto loader = OpenGated(gate, 2);
-  const int fd = FdOf(*loader);
-  EXPECT_EQ(FdOf(*loader), fd);
+  const int fd = ReadyFdOf(*loader);
+  EXPECT_EQ(ReadyFdOf(*loader), fd);
   ExpectNothing(*loader, fd);
   gate->Let({0});
   EXPECT_FALSE(IsReadable(fd, 5));
@@ -99,7 +87,7 @@ TEST(ItemReadyFdTest, EveryBatchComesOnceAndInOrder) {
   const Items expected = *root->GetBatchBlocking(testing::Indices(0, length));
   for (const uint64_t batch_size : {1, 7, 64}) {
     const auto loader = OpenItems(root, {.batch_size = batch_size});
-    const int fd = FdOf(*loader);
+    const int fd = ReadyFdOf(*loader);
     Items all;
     while (true) {
       ASSERT_TRUE(IsReadable(fd, kLost));
@@ -141,7 +129,7 @@ TEST(ItemReadyFdTest, AnErrorIsReadableAndTheStepIsMadeAgain) {
                       return item;
                     });
   const auto loader = OpenItems(root, {.batch_size = 2});
-  const int fd = FdOf(*loader);
+  const int fd = ReadyFdOf(*loader);
   for (uint64_t first = 0; first < 4; first += 2) {
     ASSERT_TRUE(IsReadable(fd, kLost));
     EXPECT_THAT(loader->NextBlocking(), IsOkAndHolds(Items{first, first + 1}));
@@ -162,7 +150,7 @@ TEST(ItemReadyFdTest, FollowsASeekAndAResume) {
   const auto gate = std::make_shared<GatedWindows>();
   gate->Let({0, 1, 2, 3, 4});
   const auto loader = OpenGated(gate);
-  const int fd = FdOf(*loader);
+  const int fd = ReadyFdOf(*loader);
   EXPECT_TRUE(IsReadable(fd, kLost));
   EXPECT_THAT(loader->Seek(50), IsOk());
   ExpectNothing(*loader, fd);
@@ -180,7 +168,7 @@ TEST(ItemReadyFdTest, FollowsASeekAndAResume) {
 TEST(ItemReadyFdTest, AClosedLoaderIsReadableForEver) {
   const auto gate = std::make_shared<GatedWindows>();
   auto loader = OpenGated(gate);
-  const int fd = FdOf(*loader);
+  const int fd = ReadyFdOf(*loader);
   const size_t open = testing::OpenDescriptors();
   ExpectNothing(*loader, fd);
   EXPECT_THAT(loader->CloseBlocking(), IsOk());

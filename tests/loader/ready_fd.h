@@ -27,7 +27,9 @@ namespace poniente::testing {
 // Milliseconds after which a wake-up counts as lost.
 inline constexpr int kLost = 60'000;
 
-inline int ReadyFdOf(Loader& loader) {
+// Of a loader of tokens or of items.
+template <class AnyLoader>
+int ReadyFdOf(AnyLoader& loader) {
   const absl::StatusOr<int> fd = loader.ReadyFd();
   EXPECT_THAT(fd, IsOk());
   return fd.value_or(-1);
@@ -40,6 +42,14 @@ inline bool IsReadable(int fd, int timeout_ms = 0) {
   EXPECT_GE(count, 0);
   EXPECT_EQ(watched.revents & ~POLLIN, 0);
   return count == 1;
+}
+
+// Expects that nothing is ready, whoever asks.
+template <class AnyLoader>
+void ExpectNothing(AnyLoader& loader, int fd) {
+  EXPECT_FALSE(IsReadable(fd));
+  EXPECT_FALSE(loader.TryNext().has_value());
+  EXPECT_FALSE(IsReadable(fd));
 }
 
 // The step that the loader returns at once.

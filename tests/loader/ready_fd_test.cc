@@ -34,6 +34,7 @@ namespace {
 namespace asio = boost::asio;
 using ::testing::_;
 using testing::CountingWindows;
+using testing::ExpectNothing;
 using testing::FlakyWindows;
 using testing::GatedWindows;
 using ::testing::HasSubstr;
@@ -47,13 +48,6 @@ using testing::ReadyFdOf;
 using testing::StatusIs;
 using testing::TakeError;
 using testing::TakeStep;
-
-// Expects that nothing is ready, whoever asks.
-void ExpectNothing(Loader& loader, int fd) {
-  EXPECT_FALSE(IsReadable(fd));
-  EXPECT_FALSE(loader.TryNext().has_value());
-  EXPECT_FALSE(IsReadable(fd));
-}
 
 TEST(ReadyFdTest, IsReadableWhenTheBatchOfTheNextStepIs) {
   const auto gate = std::make_shared<GatedWindows>();
