@@ -4,7 +4,7 @@
 // every tensor, each beside a plain loop that writes the same bytes.
 //
 //   batches_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
-//                        [--only 'CASE;...']
+//                        [--only 'CASE;...'] [--gpu N]
 //
 // FOLDER gets the files (default 512 MiB of each kind), where they are not
 // there yet. All are brought into the page cache first. Windows have 4096
@@ -18,6 +18,10 @@
 //              per token, i32 tokens) from ready arrays into as many slots
 // Memory is not touched between the rounds; the first 0.3 s of each measurement
 // do not count.
+//
+// With --gpu N, only batches of the one store and of the 200, each beside the
+// same batches on the host: on GPU N, and waited for there; with ids widened to
+// i64 by the host, and by the GPU.
 
 #include <algorithm>
 #include <chrono>
@@ -37,6 +41,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/measure/cpu_seconds.h"
 #include "bench/measure/flags.h"
+#include "bench/measure/gpu.h"
 #include "bench/measure/require.h"
 #include "bench/readers/comparison.h"
 #include "bench/readers/file_set.h"
@@ -239,8 +244,19 @@ Sample MeasureArrays(const Options& options, size_t windows) {
   });
 }
 
+// What a case asks of its loader, but for the number of windows.
+struct Wishes {
+  bool has_tensors = false;
+  TokenType token_type = TokenType::kU16;
+  Device device = {};
+  bool widens_on_device = false;
+};
+
+constexpr Wishes kAllTensors = {.has_tensors = true,
+                                .token_type = TokenType::kI32};
+
 absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
-                                     size_t windows, bool has_tensors) {
+                                     size_t windows, const Wishes& wishes) {
   std::string text = absl::StrCat(
       "[data]\nseed = 1\nsteps = 1000000000000\nbatch_size = ", windows,
       "\nseq_len = ", kSeqLen, "\n");
@@ -248,55 +264,122 @@ absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
   const Config config = Require(Config::Parse(text, kind.name, options.folder));
   LoaderOptions of_loader = config.loader_options();
   of_loader.warning_sink = [](std::string_view) {};
-  if (has_tensors) {
-    of_loader.token_type = TokenType::kI32;
+  of_loader.token_type = wishes.token_type;
+  if (wishes.has_tensors) {
     of_loader.tensors = {BatchTensor::kLabels, BatchTensor::kLossMask,
                          BatchTensor::kDocumentIds, BatchTensor::kPositions};
-  } else {
-    of_loader.token_type = TokenType::kU16;
   }
+  of_loader.device = wishes.device;
+  of_loader.widen_on_device = wishes.widens_on_device;
   const auto loader = Require(config.OpenLoader(of_loader));
-  return MeasureBatches(options.seconds, windows,
-                        [&] { Require(loader->NextBlocking().status()); });
+  bool has_host_tokens = true;
+  Sample sample = MeasureBatches(options.seconds, windows, [&] {
+    const Batch batch = Require(loader->NextBlocking());
+    Require(batch.WaitUntilCopied());
+    has_host_tokens = batch.has_host_tokens();
+  });
+  Require(has_host_tokens != wishes.widens_on_device,
+          "the ids were not widened where they were to be");
+  return sample;
+}
+
+struct WantedRate {
+  std::string name, baseline;
+  double at_least;
+};
+
+// A case that is held to a share of its baseline's rate, which is added before.
+void AddCase(const std::string& name, const std::string& baseline,
+             double at_least, Comparison::Measure measure,
+             Comparison* comparison, std::vector<WantedRate>* wanted) {
+  comparison->Add(name, baseline, std::move(measure));
+  wanted->push_back({name, baseline, at_least});
+}
+
+// Batches on the host beside plain loops.
+void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
+                  Comparison* comparison, std::vector<WantedRate>* wanted) {
+  for (const size_t windows : kBatchSizes) {
+    const std::string copies = absl::StrCat("memcpy ", windows);
+    const std::string arrays = absl::StrCat("arrays ", windows);
+    comparison->Add(copies, copies,
+                    [=, &options] { return MeasureCopies(options, windows); });
+    comparison->Add(arrays, arrays,
+                    [=, &options] { return MeasureArrays(options, windows); });
+    for (const Kind& kind : kinds) {
+      const std::string name = absl::StrCat(kind.name, " ", windows);
+      AddCase(
+          name, copies, windows < 64 ? 0.7 : 0.9,
+          [=, &options, &kind] {
+            return MeasureLoader(options, kind, windows, {});
+          },
+          comparison, wanted);
+      AddCase(
+          name + " tensors", arrays, 0.5,
+          [=, &options, &kind] {
+            return MeasureLoader(options, kind, windows, kAllTensors);
+          },
+          comparison, wanted);
+    }
+  }
+}
+
+// Batches on the GPU beside the same on the host.
+void AddGpuCases(const Options& options, const std::vector<Kind>& kinds,
+                 Comparison* comparison, std::vector<WantedRate>* wanted) {
+  const Device gpu = RequireDevice(options.gpu);
+  const std::pair<const char*, Wishes> cases[] = {
+      {"", {}},
+      {" tensors", kAllTensors},
+      {" i64", {.token_type = TokenType::kI64}}};
+  for (const size_t windows : kBatchSizes) {
+    for (const Kind& kind : kinds) {
+      if (kind.name != "store" && kind.name != "200 stores") continue;
+      for (const auto& [what, on_host] : cases) {
+        const std::string host = absl::StrCat(kind.name, " ", windows, what);
+        const auto add = [&](const std::string& where, const Wishes& wishes) {
+          AddCase(
+              host + where, host, 0.9,
+              [=, &options, &kind] {
+                return MeasureLoader(options, kind, windows, wishes);
+              },
+              comparison, wanted);
+        };
+        comparison->Add(host, host, [=, &options, &kind, on_host = on_host] {
+          return MeasureLoader(options, kind, windows, on_host);
+        });
+        Wishes there = on_host;
+        there.device = gpu;
+        add(", GPU", there);
+        if (there.token_type != TokenType::kI64) continue;
+        there.widens_on_device = true;
+        add(" by the GPU", there);
+      }
+    }
+  }
 }
 
 int Main(int argc, char** argv) {
   Options options;
-  if (!ParseFolderOptions(argc, argv, "batches_bench", &options)) return 2;
+  if (!ParseFolderOptions(argc, argv, "batches_bench", &options, true)) {
+    return 2;
+  }
   const std::vector<Kind> kinds = MakeFiles(options);
   BringIntoMemory(options.folder);
   Comparison comparison({.rate = "kwindows/s"});
-  std::vector<Bar> bars;
-  struct Wanted {
-    std::string name, baseline;
-    double at_least;
-  };
-  std::vector<Wanted> wanted;
-  for (const size_t windows : kBatchSizes) {
-    const std::string copies = absl::StrCat("memcpy ", windows);
-    const std::string arrays = absl::StrCat("arrays ", windows);
-    comparison.Add(copies, copies,
-                   [=, &options] { return MeasureCopies(options, windows); });
-    comparison.Add(arrays, arrays,
-                   [=, &options] { return MeasureArrays(options, windows); });
-    for (const Kind& kind : kinds) {
-      const std::string name = absl::StrCat(kind.name, " ", windows);
-      comparison.Add(name, copies, [=, &options, &kind] {
-        return MeasureLoader(options, kind, windows, false);
-      });
-      wanted.push_back({name, copies, windows < 64 ? 0.7 : 0.9});
-      comparison.Add(name + " tensors", arrays, [=, &options, &kind] {
-        return MeasureLoader(options, kind, windows, true);
-      });
-      wanted.push_back({name + " tensors", arrays, 0.5});
-    }
+  std::vector<WantedRate> wanted;
+  if (options.gpu.empty()) {
+    AddHostCases(options, kinds, &comparison, &wanted);
+  } else {
+    AddGpuCases(options, kinds, &comparison, &wanted);
   }
   comparison.KeepOnly(options.only);
   comparison.Run(static_cast<int>(options.rounds));
   comparison.Print();
   std::printf("\n");
   if (options.only.empty()) {
-    for (const Wanted& one : wanted) {
+    std::vector<Bar> bars;
+    for (const WantedRate& one : wanted) {
       bars.push_back(comparison.RateBar(one.name, one.baseline,
                                         Bar::Limit::kAtLeast, one.at_least));
     }

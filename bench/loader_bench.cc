@@ -2,7 +2,7 @@
 // The loader beside plain ways to read the same windows, for two trees.
 //
 //   loader_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
-//                [--processes P] [--only 'CASE;CASE...']
+//                [--processes P] [--only 'CASE;CASE...'] [--gpu N]
 //
 // Makes token stores of random u16 ids below FOLDER, M MiB in all (default
 // 4096), kept for the next run of the same size. One half is the tree of
@@ -64,6 +64,9 @@
 // new process with default settings: the second, and its second half, beside
 // memcpy. (M = 16384: 16 GiB of disk, 9 of free memory.)
 //
+// With --gpu N, the batches of first epochs are on GPU N before they count; the
+// time to start its driver is not counted. Second epochs are not measured then.
+//
 // Then, with hot stores, the time from main() of a new process to the first
 // batch of a run without an end, at steps 0, 10^6 and 10^9, by the loader as it
 // is by default, in P interleaved processes each (default 20); and the most
@@ -80,6 +83,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/measure/flags.h"
+#include "bench/measure/gpu.h"
 #include "bench/readers/comparison.h"
 #include "bench/runs/bench_tree.h"
 #include "bench/runs/first_batch.h"
@@ -107,6 +111,7 @@ struct Options {
   double mib = kFullMib;
   double processes = 20;
   std::string only;
+  std::string gpu;
 
   uint64_t tree_mib() const { return static_cast<uint64_t>(mib) / 2; }
 };
@@ -119,7 +124,7 @@ bool ParseOptions(int argc, char** argv, Options* options) {
                        {"--seconds", &options->seconds},
                        {"--size-mib", &options->mib},
                        {"--processes", &options->processes}},
-                      &options->only) &&
+                      &options->only, &options->gpu) &&
          options->rounds >= 1 && options->processes >= 1 &&
          options->mib >= kFewestMib;
 }
@@ -140,7 +145,7 @@ bool AnswerAsChild(int argc, char** argv, Clock::time_point start) {
   }
   const std::string what = argc < 6 ? "" : argv[1];
   double seconds = 0;
-  if ((what != kFirstBatch && (what != kFirstEpoch || argc != 7 ||
+  if ((what != kFirstBatch && (what != kFirstEpoch || argc != 8 ||
                                !absl::SimpleAtod(argv[6], &seconds))) ||
       !absl::SimpleAtoi(argv[3], &mib) || !absl::SimpleAtoi(argv[5], &number)) {
     return false;
@@ -150,7 +155,8 @@ bool AnswerAsChild(int argc, char** argv, Clock::time_point start) {
     if (what == kFirstBatch) {
       PrintFirstBatchSeconds(tree, number, start);
     } else if (number < std::size(kFirstEpochCases)) {
-      PrintFirstEpochRate(tree, kFirstEpochCases[number], seconds);
+      PrintFirstEpochRate(tree, kFirstEpochCases[number], seconds,
+                          RequireDevice(argv[7]));
     } else {
       PrintSecondEpochShare(
           tree, kSecondEpochCases[number - std::size(kFirstEpochCases)]);
@@ -177,14 +183,17 @@ void MeasureFirstEpochsOf(const Options& options, const TreeCases& cases,
   MeasureFirstEpochs(
       cases,
       {.rounds = static_cast<int>(options.rounds),
-       .is_fresh = options.only == kFreshEpochs},
+       .is_fresh = options.only == kFreshEpochs,
+       .has_second_epochs =
+           options.only == kFreshEpochs && options.gpu.empty()},
       [&](size_t number) {
         return std::vector<std::string>{kFirstEpoch,
                                         options.folder,
                                         absl::StrCat(options.tree_mib()),
                                         cases.name(),
                                         absl::StrCat(number),
-                                        absl::StrCat(options.seconds)};
+                                        absl::StrCat(options.seconds),
+                                        options.gpu};
       },
       bars);
 }
@@ -197,11 +206,13 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: loader_bench FOLDER [--rounds N] [--seconds S] "
                  "[--size-mib M, at least %d] [--processes P] "
-                 "[--only 'CASE;...']\n",
+                 "[--only 'CASE;...'] [--gpu N]\n",
                  static_cast<int>(kFewestMib));
     return 2;
   }
-  std::printf("%s, %.0f MiB%s\n", options.folder.c_str(), options.mib,
+  const Device device = RequireDevice(options.gpu);
+  std::printf("%s, %s, %.0f MiB%s\n", DeviceName(device).c_str(),
+              options.folder.c_str(), options.mib,
               options.mib < kFullMib ? ": too small for the bars" : "");
   std::vector<BenchTree> trees = TreesOf(options.folder, options.tree_mib());
   // One store is measured only fresh, the quickstart's tree never.

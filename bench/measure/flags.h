@@ -14,15 +14,20 @@
 namespace poniente::bench {
 
 // Takes `--name value` for each name of `numbers` that stands in argv[first]
-// and after it, and `--only text`. False if something else stands there, or a
-// number that is not above 0.
+// and after it, and `--only text` and `--gpu text` where asked for. False if
+// something else stands there, or a number that is not above 0.
 inline bool ParseNumbers(int argc, char** argv, int first,
                          const std::map<std::string, double*>& numbers,
-                         std::string* only = nullptr) {
+                         std::string* only = nullptr,
+                         std::string* gpu = nullptr) {
   if (argc < first || (argc - first) % 2 != 0) return false;
   for (int i = first; i < argc; i += 2) {
     if (only != nullptr && argv[i] == std::string("--only")) {
       *only = argv[i + 1];
+      continue;
+    }
+    if (gpu != nullptr && argv[i] == std::string("--gpu")) {
+      *gpu = argv[i + 1];
       continue;
     }
     const auto found = numbers.find(argv[i]);
@@ -40,22 +45,23 @@ struct FolderOptions {
   double seconds = 1;
   double mib = 512;
   std::string only;
+  std::string gpu;
 };
 
 // Takes `FOLDER` and the options. False, with the usage of `tool` on standard
-// error, for anything else.
+// error, for anything else. `has_gpu`: whether it takes --gpu.
 inline bool ParseFolderOptions(int argc, char** argv, const char* tool,
-                               FolderOptions* options) {
+                               FolderOptions* options, bool has_gpu = false) {
   if (argc < 2 || argv[1][0] == '-' ||
       !ParseNumbers(argc, argv, 2,
                     {{"--rounds", &options->rounds},
                      {"--seconds", &options->seconds},
                      {"--size-mib", &options->mib}},
-                    &options->only)) {
+                    &options->only, has_gpu ? &options->gpu : nullptr)) {
     std::fprintf(stderr,
                  "usage: %s FOLDER [--rounds N] [--seconds S] [--size-mib M] "
-                 "[--only 'CASE;...']\n",
-                 tool);
+                 "[--only 'CASE;...']%s\n",
+                 tool, has_gpu ? " [--gpu N]" : "");
     return false;
   }
   options->folder = std::filesystem::absolute(argv[1]);

@@ -91,6 +91,7 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Config& config,
   options.warning_sink = [](std::string_view) {};
   options.token_type = one.token_type;
   options.tensors = one.tensors;
+  options.device = one.device;
   options.start_step = start_step;
   return config.OpenLoader(options);
 }

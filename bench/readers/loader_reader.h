@@ -30,6 +30,7 @@ struct LoaderCase {
   std::optional<uint64_t> cache_bytes = std::nullopt;
   TokenType token_type = TokenType::kU16;
   std::vector<BatchTensor> tensors = {};
+  Device device = {};
   // Whether it has to compare blocks with their checksums, or must not.
   bool verifies = false;
   // What the consumer does for so long between two batches.

@@ -54,9 +54,10 @@ void RequireFewBytes(const LoaderMetrics& metrics, double delivered) {
 }  // namespace
 
 void PrintFirstEpochRate(const BenchTree& tree, const FirstEpochCase& one,
-                         double seconds) {
+                         double seconds, Device device) {
   LoaderCase loader_case;
   loader_case.backend = one.backend;
+  loader_case.device = device;
   if (one.all_tensors) {
     loader_case.token_type = TokenType::kI32;
     loader_case.tensors = {BatchTensor::kLabels, BatchTensor::kLossMask,
@@ -72,7 +73,9 @@ void PrintFirstEpochRate(const BenchTree& tree, const FirstEpochCase& one,
   const uint64_t epoch = NumWindows(tree);
   uint64_t windows = 0;
   while (windows + one.batch_windows <= epoch && Clock::now() < end) {
-    windows += Require(loader->NextBlocking()).num_samples();
+    const Batch batch = Require(loader->NextBlocking());
+    Require(batch.WaitUntilCopied());
+    windows += batch.num_samples();
   }
   const std::chrono::duration<double> took = Clock::now() - start;
   // With what was prefetched.
@@ -147,7 +150,7 @@ void MeasureFirstEpochs(const TreeCases& tree, const EpochRounds& rounds,
     for (size_t i = 0; i < kCases; ++i) {
       ratios[i].push_back(rates[i].back() / fio.back());
     }
-    for (size_t i = 0; rounds.is_fresh && i < kSeconds; ++i) {
+    for (size_t i = 0; rounds.has_second_epochs && i < kSeconds; ++i) {
       tree.Prepare(CacheState::kCold);
       second[i].push_back(NumberFromSelf(arguments(kCases + i)));
     }
@@ -161,7 +164,7 @@ void MeasureFirstEpochs(const TreeCases& tree, const EpochRounds& rounds,
                 1e-3 * Median(rates[i]), 100 * Spread(rates[i]));
     bars->push_back({name + " / fio", ratios[i], Bar::Limit::kAtLeast, 0.9});
   }
-  for (size_t i = 0; rounds.is_fresh && i < kSeconds; ++i) {
+  for (size_t i = 0; rounds.has_second_epochs && i < kSeconds; ++i) {
     bars->push_back(
         {absl::StrCat(tree.name(), " second epoch, batches of ",
                       kSecondEpochCases[i].batch_windows,

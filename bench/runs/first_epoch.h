@@ -14,6 +14,7 @@
 #include "bench/runs/bench_tree.h"
 #include "bench/runs/tree_cases.h"
 #include "poniente/byte_reader.h"
+#include "poniente/device.h"
 
 namespace poniente::bench {
 
@@ -32,10 +33,11 @@ inline constexpr FirstEpochCase kFirstEpochCases[] = {
     {IoBackend::kDirect, 64},     {IoBackend::kDirect, 1024}};
 
 // What the new process does: reads for `seconds`, from before the stores are
-// opened, at most one epoch, and prints windows per second. Ends the program if
-// it reads more than 1.3 times the bytes of the windows.
+// opened, at most one epoch, brings the batches to the device, and prints
+// windows per second. Ends the program if it reads more than 1.3 times the
+// bytes of the windows.
 void PrintFirstEpochRate(const BenchTree& tree, const FirstEpochCase& one,
-                         double seconds);
+                         double seconds, Device device);
 
 // What a process reads in its second epoch, with default settings.
 struct SecondEpochCase {
@@ -61,9 +63,9 @@ using ArgumentsOfCase = std::function<std::vector<std::string>(size_t number)>;
 struct EpochRounds {
   int rounds;
   // Whether the stores are written anew before each round, so that no round
-  // finds what the host of a virtual machine kept of the round before, and the
-  // second epochs are measured, too.
+  // finds what the host of a virtual machine kept of the round before.
   bool is_fresh = false;
+  bool has_second_epochs = false;
 };
 
 // Measures each case in a new process and fio, in turns, each with the page
