@@ -106,6 +106,11 @@ absl::StatusOr<std::vector<uint64_t>> IndicesOf(const DatasetNode& node,
   at.position.epoch = epoch;
   PONIENTE_ASSIGN_OR_RETURN(const auto items,
                             dropped->Of(*tree.leaves()[at.leaf].node));
+  if (node.children().empty()) {  // it is the leaf itself
+    const uint64_t length = node.length_now().readable;
+    return std::vector(items->begin(),
+                       std::lower_bound(items->begin(), items->end(), length));
+  }
   std::vector<uint64_t> indices;
   indices.reserve(items->size());
   for (const uint64_t item : *items) {

@@ -24,7 +24,7 @@ absl::StatusOr<std::shared_ptr<const Omissions>> DroppedItems::Places(
                             IndicesIn(epoch.view, epoch.number));
   if (epoch.order.kind != ShuffleKind::kNone) {
     const ItemOrder order(epoch.length, epoch.key, epoch.order);
-    for (uint64_t& place : places) place = order.Inverse(place);
+    order.Inverse(places, places);
   }
   if (before != nullptr) places = before->With(std::move(places));
   PONIENTE_RETURN_IF_ERROR(CheckOmissions(places.size()));

@@ -265,4 +265,11 @@ void ItemOrder::Forward(std::span<const uint64_t> in,
   }
 }
 
+void ItemOrder::Inverse(std::span<const uint64_t> in,
+                        std::span<uint64_t> out) const {
+  PONIENTE_CHECK(in.size() == out.size()) << in.size() << ' ' << out.size();
+  if (shape_.kind == ShuffleKind::kFull) return order_.Inverse(in, out);
+  for (size_t i = 0; i < in.size(); ++i) out[i] = Inverse(in[i]);
+}
+
 }  // namespace poniente::internal

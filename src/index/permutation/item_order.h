@@ -88,9 +88,10 @@ class ItemOrder {
   // Returns the place of an item. REQUIRES: item < length().
   uint64_t Inverse(uint64_t item) const;
 
-  // Maps each entry of `in`. REQUIRES: out.size() == in.size(), and the two are
+  // Map each entry of `in`. REQUIRES: out.size() == in.size(), and the two are
   // the same span or do not overlap.
   void Forward(std::span<const uint64_t> in, std::span<uint64_t> out) const;
+  void Inverse(std::span<const uint64_t> in, std::span<uint64_t> out) const;
 
  private:
   // Places that are permuted among themselves: an era or a window.

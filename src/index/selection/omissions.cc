@@ -2,6 +2,7 @@
 #include "index/selection/omissions.h"
 
 #include <algorithm>
+#include <boost/sort/pdqsort/pdqsort.hpp>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,12 @@ constexpr uint64_t kPerBucket = 8;
 // So many are compared one after the other.
 constexpr size_t kFew = 16;
 
+// Many come in an order drawn at random, where this takes less than half as
+// long as std::sort().
+void SortIndices(std::vector<uint64_t>* indices) {
+  boost::sort::pdqsort_branchless(indices->begin(), indices->end());
+}
+
 }  // namespace
 
 absl::Status CheckOmissions(uint64_t count) {
@@ -26,9 +33,7 @@ absl::Status CheckOmissions(uint64_t count) {
 
 Omissions::Omissions(std::vector<uint64_t> omitted, uint64_t length)
     : length_(length) {
-  if (!std::is_sorted(omitted.begin(), omitted.end())) {
-    std::sort(omitted.begin(), omitted.end());
-  }
+  SortIndices(&omitted);
   omitted.erase(std::unique(omitted.begin(), omitted.end()), omitted.end());
   size_ = omitted.size();
   PONIENTE_CHECK(size_ <= kMax && (size_ == 0 || omitted.back() < length))
@@ -126,7 +131,7 @@ uint64_t Omissions::Kept(uint64_t rank) const {
 }
 
 std::vector<uint64_t> Omissions::With(std::vector<uint64_t> further) const {
-  std::sort(further.begin(), further.end());
+  SortIndices(&further);
   const std::vector<uint64_t> omitted = Omitted();
   std::vector<uint64_t> all;
   all.reserve(omitted.size() + further.size());

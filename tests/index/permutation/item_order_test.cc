@@ -119,17 +119,23 @@ TEST_P(ItemOrderTest, IsTheSameHoweverCallsAreCut) {
   KeyStream random(7);
   for (size_t i = 500; i < 1000; ++i) indices[i] = random.Bounded(1000);
   std::vector<uint64_t> one_by_one;
+  std::vector<uint64_t> places;
   for (const uint64_t index : indices) {
     one_by_one.push_back(order.Forward(index));
+    places.push_back(order.Inverse(index));
   }
   for (const size_t step : {1, 2, 7, 8, 9, 64, 256, 300, 1000}) {
     std::vector<uint64_t> in_place = indices;
+    std::vector<uint64_t> apart(indices.size());
     for (size_t at = 0; at < indices.size(); at += step) {
       const size_t count = std::min(step, indices.size() - at);
       const auto part = std::span(in_place).subspan(at, count);
       order.Forward(part, part);
+      order.Inverse(std::span(indices).subspan(at, count),
+                    std::span(apart).subspan(at, count));
     }
     ASSERT_THAT(in_place, ElementsAreArray(one_by_one)) << "calls of " << step;
+    ASSERT_THAT(apart, ElementsAreArray(places)) << "calls of " << step;
   }
 }
 
