@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "util/alike_lines.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <unordered_map>
@@ -11,8 +12,11 @@
 namespace poniente::internal {
 namespace {
 
+// Lines that are all shown, though they are alike.
+constexpr size_t kFew = 8;
+// Of more, so many are shown.
 constexpr size_t kShown = 3;
-// Places of further lines, if these are no more.
+// Further ones that are named by their places.
 constexpr size_t kMostPlaces = 16;
 
 // Returns the line with each word that names something replaced by '*'.
@@ -42,14 +46,14 @@ std::string PlaceOf(std::string_view line) {
 // What stands in place of the lines that are not shown.
 std::string OthersWords(const std::vector<std::string_view>& others) {
   std::string words = absl::StrCat("  and ", others.size(), " more like these");
-  if (others.size() > kMostPlaces) return words;
   std::string places;
-  for (const std::string_view line : others) {
-    const std::string place = PlaceOf(line);
+  for (size_t i = 0; i < std::min(others.size(), kMostPlaces); ++i) {
+    const std::string place = PlaceOf(others[i]);
     if (place.empty()) return words;
     absl::StrAppend(&places, places.empty() ? ": " : ", ", place);
   }
-  return words + places;
+  return absl::StrCat(words, places,
+                      others.size() > kMostPlaces ? ", ..." : "");
 }
 
 }  // namespace
@@ -67,8 +71,7 @@ std::string JoinAlikeLines(std::span<const std::string> lines) {
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::vector<std::string_view>& all = alike[shapes[i]];
     const size_t number = ++seen[shapes[i]];
-    // With only one more line, show it: stating their number takes a line, too.
-    const bool are_many = all.size() > kShown + 1;
+    const bool are_many = all.size() > kFew;
     if (are_many && number > kShown) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", lines[i]);
     if (are_many && number == kShown) {

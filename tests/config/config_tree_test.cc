@@ -632,7 +632,7 @@ TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
                                "8 samples is shorter"))));
   // Of many, only the first have their place.
   std::string many = run("ramp_samples = 8", "ramp_samples = 8");
-  for (int step = 601; step < 606; ++step) {
+  for (int step = 601; step < 612; ++step) {
     absl::StrAppend(&many, "[[data.stages]]\nstart_step = ", step,
                     "\nramp_samples = 8\n");
   }

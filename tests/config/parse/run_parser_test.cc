@@ -558,7 +558,9 @@ TEST(RunParserTest, ThreeOfAlikeErrorsAreSaidAndTheOthersCounted) {
   const auto run = ParseRun(text, "t.toml");
   EXPECT_THAT(
       std::string(run.status().message()),
-      ::testing::EndsWith("\n  and 97 more like these\nand 200 more errors"));
+      ::testing::AllOf(
+          HasSubstr("\n  and 97 more like these: t.toml:16:1, t.toml:17:1, "),
+          ::testing::EndsWith(", t.toml:112:1, ...\nand 200 more errors")));
 }
 
 TEST(RunParserTest, DotsInTextsAndCommentsAreNoKeys) {
