@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/journal/compact_ranges.h"
+#include "index/journal/journal_line.h"
 #include "index/keyed_hash.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
@@ -285,14 +286,43 @@ TEST(JournalTest, RangesThatAreDroppedAreJoined) {
   for (const char* const text :
        {"drop of \"web\" items 5 masked", "drop of \"web\" documents 5 maske",
         "drop of \"web\" documents 5 maskedwhy \"\"",
-        "drop of \"web\" documents 20-26 17", "drop of \"web\" documents 1 2",
-        "drop of \"web\" documents 3-3", "drop of \"web\" documents 5-4",
-        "drop of \"web\" documents", "drop documents 5",
-        "drop of \"web\" windows 5", "drop of \"web\" documents 5-",
-        "drop of \"web\" documents 18446744073709551615",
-        "drop of \"web\" documents 07"}) {
+        "drop of \"web\" documents 5-4", "drop of \"web\" documents",
+        "drop documents 5", "drop of \"web\" windows 5",
+        "drop of \"web\" documents 5-",
+        "drop of \"web\" documents 18446744073709551615"}) {
     EXPECT_THAT(ParseChange(text), StatusIs(kInvalid, HasSubstr(""))) << text;
   }
+}
+
+// What people type is read; a line of the file has one form.
+TEST(JournalTest, AChangeMayBeTypedInAnyOrder) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"drop of \"web\" documents 20-26 17",
+       "drop of \"web\" documents 17 20-26"},
+      {"drop of \"web\" documents 2 1", "drop of \"web\" documents 1-2"},
+      {"drop of \"web\" documents 3-3", "drop of \"web\" documents 3"},
+      {"drop of \"web\" documents 07 ", "drop of \"web\" documents 7"},
+      {"weights \"web\" 0.50 \"code\" .3", "weights \"code\" 0.3 \"web\" 0.5"},
+      {"weights  \"web\" 1e-3", "weights \"web\" 0.001"},
+      {"temperature 1.50", "temperature 1.5"}};
+  for (const auto& [typed, text] : cases) {
+    const auto change = ParseChange(typed);
+    ASSERT_THAT(change, IsOk()) << typed;
+    EXPECT_EQ(ToText(*change).value(), text);
+    const std::string line = absl::StrCat("1 sample 8 step 2 ", typed);
+    EXPECT_THAT(internal::ParseEntry(line),
+                StatusIs(kInvalid, HasSubstr("expected '1 sample")))
+        << line;
+  }
+}
+
+TEST(JournalTest, WhatIsNoChangeSaysWhy) {
+  EXPECT_THAT(ParseChange("weight \"web\" 0.5"),
+              StatusIs(kInvalid, HasSubstr("did you mean 'weights'")));
+  EXPECT_THAT(ParseChange("weights \"web\" 0.3 \"web\" 0.4"),
+              StatusIs(kInvalid, HasSubstr("'web' has two weights")));
+  EXPECT_THAT(ParseChange("weights web 0.3"),
+              StatusIs(kInvalid, HasSubstr("names stand in double quotes")));
 }
 
 TEST(JournalTest, PartsOfASplitAreTables) {

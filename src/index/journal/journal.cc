@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "index/journal/journal_line.h"
+#include "index/journal/number_ranges.h"
 #include "index/keyed_hash.h"
 #include "util/byte_order.h"
 #include "util/check.h"
@@ -107,25 +107,6 @@ RunChange OfKind(RunChange::Kind kind, std::string why) {
   return change;
 }
 
-// The same numbers in ascending ranges, none next to another. Ranges without a
-// number stay, and are refused where the change is checked.
-std::vector<NumberRange> Joined(std::vector<NumberRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const NumberRange& a, const NumberRange& b) {
-              return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-            });
-  std::vector<NumberRange> joined;
-  for (const NumberRange& range : ranges) {
-    const bool is_number = range.begin < range.end;
-    if (!joined.empty() && is_number && range.begin <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, range.end);
-    } else {
-      joined.push_back(range);
-    }
-  }
-  return joined;
-}
-
 }  // namespace
 
 RunChange RunChange::Weights(std::map<std::string, double> weights,
@@ -159,7 +140,7 @@ RunChange RunChange::DropDocuments(std::string source,
                                    std::string why) {
   RunChange change = OfKind(Kind::kDrop, std::move(why));
   change.path = std::move(source);
-  change.dropped = Joined(std::move(documents));
+  change.dropped = internal::JoinedRanges(std::move(documents));
   return change;
 }
 
@@ -323,6 +304,16 @@ JournalEntry Journal::entry(size_t i) const {
   const std::string_view line = lines_[i]->text;
   // Parsed when it was added.
   return *internal::ParseEntry(Split(line.substr(0, line.size() - 1))->text);
+}
+
+std::vector<JournalEntry> Journal::EntriesOf(RunChange::Kind kind) const {
+  std::vector<JournalEntry> entries;
+  for (size_t i = 0; i < size(); ++i) {
+    if (internal::KindOfLine(lines_[i]->text) == kind) {
+      entries.push_back(entry(i));
+    }
+  }
+  return entries;
 }
 
 bool operator==(const Journal& a, const Journal& b) {

@@ -11,7 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "index/journal/line_fields.h"
+#include "index/journal/number_ranges.h"
+#include "util/check.h"
+#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -117,6 +121,9 @@ absl::Status ReadAdded(LineFields* fields, RunChange* change) {
     PONIENTE_ASSIGN_OR_RETURN(
         one.fingerprint,
         fields->Fingerprint("the fingerprint, 16 hexadecimal digits"));
+    if (one.fingerprint == 0) {
+      return absl::InvalidArgumentError("a fingerprint is not 0");
+    }
   }
   return absl::OkStatus();
 }
@@ -128,7 +135,12 @@ absl::Status ReadPayload(LineFields* fields, RunChange* change) {
         PONIENTE_ASSIGN_OR_RETURN(std::string name, fields->Text("a name"));
         PONIENTE_ASSIGN_OR_RETURN(const double weight,
                                   fields->Number("a weight"));
-        change->weights[std::move(name)] = weight;
+        const auto [at, is_new] =
+            change->weights.try_emplace(std::move(name), weight);
+        if (!is_new) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("'", at->first, "' has two weights"));
+        }
       }
       break;
     case Kind::kTemperature: {
@@ -173,6 +185,7 @@ absl::Status ReadPayload(LineFields* fields, RunChange* change) {
   return absl::OkStatus();
 }
 
+// Ranges in any order are those that they have together.
 absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
   RunChange change;
   PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
@@ -182,12 +195,14 @@ absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
     if (one.name == kind) known = &one;
   }
   if (known == nullptr) {
+    std::vector<std::string> names;
+    for (const KindName& one : kKinds) names.emplace_back(one.name);
+    const std::string nearest = DidYouMean(kind, names);
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", kind,
-        "' is no kind of change that this version knows (weights, temperature, "
-        "retire, extend, drop, add, split); use the version that wrote it, or "
-        "a later "
-        "one"));
+        "'", kind, "' is no kind of change that this version knows (",
+        absl::StrJoin(names, ", "), ")",
+        nearest.empty() ? "; use the version that wrote it, or a later one"
+                        : nearest));
   }
   change.kind = known->kind;
   if (fields->rest().substr(0, 3) == "of ") {
@@ -196,9 +211,17 @@ absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
   }
   PONIENTE_RETURN_IF_ERROR(ReadPayload(fields, &change));
   if (!fields->at_end()) {
-    PONIENTE_RETURN_IF_ERROR(fields->Expect("why"));
+    const absl::Status is_why = fields->Expect("why");
+    if (!is_why.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(is_why.message(), "; names stand in double quotes"));
+    }
     PONIENTE_ASSIGN_OR_RETURN(change.why, fields->Text("the reason"));
   }
+  if (fields->runs_together()) {
+    return absl::InvalidArgumentError("a space is missing behind a field");
+  }
+  change.dropped = JoinedRanges(std::move(change.dropped));
   PONIENTE_RETURN_IF_ERROR(CheckChange(change));
   return change;
 }
@@ -328,6 +351,20 @@ std::string PrintEntry(const JournalEntry& entry) {
   return PrintEntry(entry.number, entry.sample, entry.step, entry.change);
 }
 
+RunChange::Kind KindOfLine(std::string_view line) {
+  // "7 sample 4096 step 12 drop ..."
+  constexpr int kFieldsBefore = 5;
+  for (int i = 0; i < kFieldsBefore; ++i) {
+    line.remove_prefix(line.find(' ') + 1);
+  }
+  const std::string_view word = line.substr(0, line.find(' '));
+  const auto found =
+      std::find_if(kKinds.begin(), kKinds.end(),
+                   [&](const KindName& one) { return one.name == Absl(word); });
+  PONIENTE_CHECK(found != kKinds.end()) << word;
+  return found->kind;
+}
+
 absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
   LineFields fields(text);
   JournalEntry entry;
@@ -350,9 +387,10 @@ absl::StatusOr<std::string> ToText(const RunChange& change) {
 }
 
 absl::StatusOr<RunChange> ParseChange(std::string_view text) {
-  internal::LineFields fields(text);
-  PONIENTE_ASSIGN_OR_RETURN(RunChange change, internal::ReadChange(&fields));
-  return internal::Canonical(std::move(change), internal::PrintChange, text);
+  const absl::string_view trimmed =
+      absl::StripAsciiWhitespace(internal::Absl(text));
+  internal::LineFields fields({trimmed.data(), trimmed.size()});
+  return internal::ReadChange(&fields);
 }
 
 }  // namespace poniente

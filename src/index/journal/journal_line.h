@@ -30,6 +30,10 @@ std::string PrintEntry(uint64_t number, uint64_t sample, uint64_t step,
 // any other text: equal entries have one text only.
 absl::StatusOr<JournalEntry> ParseEntry(std::string_view text);
 
+// Returns the kind of the entry that the line of a journal has. REQUIRES: it
+// begins with a text of PrintEntry().
+RunChange::Kind KindOfLine(std::string_view line);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_INDEX_JOURNAL_JOURNAL_LINE_H_

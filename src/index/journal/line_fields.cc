@@ -124,9 +124,8 @@ absl::Status LineFields::Missing(absl::string_view what) const {
 
 void LineFields::Pass(size_t bytes) {
   rest_.remove_prefix(bytes);
-  // A second space, or one at the end, is found when the text is printed again
-  // and compared.
-  if (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  runs_together_ |= !rest_.empty() && rest_.front() != ' ';
+  while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
 }
 
 }  // namespace poniente::internal

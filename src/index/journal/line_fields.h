@@ -23,7 +23,7 @@ std::string NumberField(double number);
 // '{' to the '}' that closes it; 0 if it begins with none.
 size_t TableLength(std::string_view text);
 
-// Takes fields, which are separated by single spaces, off the front of a line.
+// Takes fields, which are separated by spaces, off the front of a line.
 // Errors: InvalidArgument, with what was expected.
 class LineFields {
  public:
@@ -31,6 +31,8 @@ class LineFields {
 
   bool at_end() const { return rest_.empty(); }
   absl::string_view rest() const { return {rest_.data(), rest_.size()}; }
+  // Returns whether no space stood between two of the fields.
+  bool runs_together() const { return runs_together_; }
   bool HasNumber() const;
   bool HasText() const { return !rest_.empty() && rest_.front() == '"'; }
 
@@ -49,6 +51,7 @@ class LineFields {
   void Pass(size_t bytes);
 
   std::string_view rest_;
+  bool runs_together_ = false;
 };
 
 }  // namespace poniente::internal

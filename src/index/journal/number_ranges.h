@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <tuple>
+#include <vector>
 
 #include "poniente/journal.h"
 
@@ -18,6 +20,25 @@ inline bool HasNumber(std::span<const NumberRange> ranges, uint64_t number) {
       [number](const NumberRange& range) { return range.end <= number; });
   return first_to_end_behind != ranges.end() &&
          first_to_end_behind->begin <= number;
+}
+
+// Returns the same numbers in ascending ranges, none next to another. Ranges
+// without a number stay, and are refused where the change is checked.
+inline std::vector<NumberRange> JoinedRanges(std::vector<NumberRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const NumberRange& a, const NumberRange& b) {
+              return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+            });
+  std::vector<NumberRange> joined;
+  for (const NumberRange& range : ranges) {
+    const bool is_number = range.begin < range.end;
+    if (!joined.empty() && is_number && range.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, range.end);
+    } else {
+      joined.push_back(range);
+    }
+  }
+  return joined;
 }
 
 }  // namespace poniente::internal
