@@ -78,7 +78,8 @@ struct PlannedRunSource {
 
   // The windows of max_seq_len tokens in one epoch, and its tokens, as far as
   // this run reads them. nullopt if endless. If there are several views, those
-  // of the first.
+  // of the last one that the run reads; of packed windows of several lengths,
+  // those of the first length.
   std::optional<uint64_t> length = std::nullopt;
   std::optional<uint64_t> epoch_tokens = std::nullopt;
   // For each stage. Whole numbers if exact.
@@ -182,7 +183,8 @@ struct PlannedRunSeries {
 // A change of the run's journal (docs/journal.md).
 struct PlannedRunChange {
   uint64_t number = 0;
-  // The first step with a sample that it holds for.
+  // The step from which on it holds, as Loader::Steer() returns it; the plan's
+  // number of steps if it is not before that.
   uint64_t step = 0;
   // What changes and why, as the journal has it.
   std::string change = {};
@@ -200,8 +202,8 @@ struct PlannedEvalSource {
   // known.
   std::optional<uint64_t> documents = std::nullopt;
   std::optional<uint64_t> of_documents = std::nullopt;
-  // The documents that training sources read, too: 0 is the proof. Of windows
-  // (is_windows), the number of windows.
+  // The documents that training sources read, too, each counted once: 0 is the
+  // proof. Of windows (is_windows), the number of windows.
   uint64_t trained = 0;
   bool is_windows = false;
   // Training sources over the same store that were compared, and those that the

@@ -2,20 +2,81 @@
 #include "analysis/plan/plan_evals.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "config/tree/hold_outs.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/token_source.h"
+#include "store/catalog/joined_stores.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
+// A store of a source, and the number of its first document in the source.
+struct StorePart {
+  const TokenSource* store = nullptr;
+  uint64_t first_document = 0;
+};
+
+std::vector<StorePart> StoresOf(const TokenSource& source) {
+  const auto* const joined = dynamic_cast<const JoinedStores*>(&source);
+  if (joined == nullptr) return {{&source, 0}};
+  std::vector<StorePart> parts;
+  uint64_t first = 0;
+  for (const auto& store : joined->stores()) {
+    parts.push_back({store.get(), first});
+    first += store->num_documents();
+  }
+  return parts;
+}
+
+bool Reads(const ConfigSource& source, uint64_t document) {
+  return source.documents == nullptr || source.documents->Contains(document);
+}
+
+// Marks the windows that both sources read. REQUIRES: both choose windows.
+void MarkWindows(const ConfigSource& trained, const ConfigSource& read,
+                 std::vector<bool>* marks) {
+  const uint64_t windows =
+      std::min(trained.windows->size(), read.windows->size());
+  marks->resize(read.windows->size());
+  for (uint64_t w = 0; w < windows; ++w) {
+    if (trained.windows->Contains(w) && read.windows->Contains(w)) {
+      (*marks)[w] = true;
+    }
+  }
+}
+
+// Marks the documents that both sources read, by their numbers in `read`. Where
+// documents are not known, all are one. REQUIRES: both sources have data.
+void MarkDocuments(const ConfigSource& trained, const ConfigSource& read,
+                   std::vector<bool>* marks) {
+  marks->resize(std::max<uint64_t>(1, read.data->num_documents()));
+  if (read.data->num_documents() == 0) (*marks)[0] = true;
+  for (const StorePart& theirs : StoresOf(*trained.data)) {
+    for (const StorePart& own : StoresOf(*read.data)) {
+      if (theirs.store->fingerprint() != own.store->fingerprint()) continue;
+      for (uint64_t d = 0; d < own.store->num_documents(); ++d) {
+        if (Reads(trained, theirs.first_document + d) &&
+            Reads(read, own.first_document + d)) {
+          (*marks)[own.first_document + d] = true;
+        }
+      }
+    }
+  }
+}
+
 // Compares the documents that were chosen, not the rules that chose them.
+// Several training sources may read the same document, which counts once.
 void Prove(const Config& config, const std::unordered_set<std::string>& undrawn,
            const ConfigSource& read, PlannedEvalSource* source) {
+  std::vector<bool> windows;
+  std::vector<bool> documents;
   for (const ConfigSource& trained : config.sources()) {
     const SharedData shared = SharedBy(trained, read);
     if (!shared.shares_store) continue;
@@ -25,7 +86,16 @@ void Prove(const Config& config, const std::unordered_set<std::string>& undrawn,
       continue;
     }
     ++source->compared_sources;
-    source->trained += shared.count;
+    if (shared.count == 0) continue;
+    if (shared.is_windows) {
+      MarkWindows(trained, read, &windows);
+    } else {
+      MarkDocuments(trained, read, &documents);
+    }
+  }
+  for (const std::vector<bool>* marks : {&windows, &documents}) {
+    source->trained +=
+        static_cast<uint64_t>(std::count(marks->begin(), marks->end(), true));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/plan/plan_flow.h"
+#include "index/maps/omission_map.h"
 #include "index/maps/order_map.h"
 #include "index/maps/repeat_map.h"
 #include "index/maps/shuffle_map.h"
@@ -126,6 +127,13 @@ std::unique_ptr<NodeFlow> MakePassFlow(std::shared_ptr<const IndexMap> map,
              map->length().value_or(0) != below.readable) {
     passing = Forget(flow, below, &child);
     passing.is_lost = dynamic_cast<const RepeatMap*>(map.get()) != nullptr;
+    // A pass over what dropped items leave is a pass over the child.
+    if (is_all && passing.here > 0 &&
+        dynamic_cast<const OmissionMap*>(map.get()) != nullptr) {
+      const double left = passing.here / passing.below;
+      for (FlowMark& mark : child.marks) mark.at /= left;
+      for (double& parts : child.parts) parts *= left;
+    }
   }
   return std::make_unique<PassFlow>(std::move(flow), std::move(child), passing);
 }

@@ -16,7 +16,7 @@ namespace {
 
 // Up to here every sample of the run is looked up: some milliseconds.
 constexpr uint64_t kMaxSamplesLookedUp = uint64_t{1} << 15;
-// Of longer runs, what blocks and epochs need that marks cut.
+// For blocks and epochs that marks cut.
 constexpr uint64_t kMaxLookedUp = uint64_t{1} << 14;
 // Of longer runs, to find the first repeats of all sources, and of one.
 constexpr uint64_t kMaxForRepeats = uint64_t{1} << 18;
@@ -58,7 +58,7 @@ PlanSources::PlanSources(const DatasetNode& root, const RunSteps& run,
 
 absl::Status PlanSources::Fill(PlannedRun* plan) {
   const bool is_short = run_.samples() <= kMaxSamplesLookedUp;
-  look_ups_.left = is_short ? 0 : kMaxLookedUp;
+  look_ups_.left = kMaxLookedUp;
   std::vector<uint64_t> steps = {0};
   for (const RunInterval& interval : run_.intervals()) {
     steps.push_back(interval.end_step);
@@ -95,7 +95,7 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
 // `row` is the nearest named one above, or the node's own.
 absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
                                   const TreePosition& place, Row* row) {
-  if (row->counted == &node) AddPasses(flow, place, row);
+  if (row->counted == &node) AddPasses(node, flow, place, row);
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
     AddPacking(node, &row->source);
@@ -183,15 +183,24 @@ void PlanSources::AddSamples(const Flow& flow, Row* row) {
   row->source.is_exact &= flow.IsExact();
 }
 
-void PlanSources::AddPasses(const Flow& flow, const TreePosition& place,
-                            Row* row) {
+void PlanSources::AddPasses(const DatasetNode& node, const Flow& flow,
+                            const TreePosition& place, Row* row) {
   if (!flow.per_epoch.has_value()) return;
   const auto length = static_cast<double>(*flow.per_epoch);
+  ++row->views_counted;
   row->per_epoch = length;
-  if (row->source.length.value_or(0) == 0) row->source.length = flow.per_epoch;
+  std::optional<uint64_t>& shown = row->source.length;
+  if (shown.value_or(0) == 0) {
+    shown = flow.per_epoch;
+    row->item_tokens = node.item_tokens();
+  }
   if (length == 0) return;
   for (size_t i = 0; i < flow.intervals(); ++i) {
     row->passes[i] += flow.Positions(i) / length;
+    // The last view that is read; windows of another length do not count.
+    if (flow.Positions(i) > 0 && node.item_tokens() == row->item_tokens) {
+      shown = flow.per_epoch;
+    }
   }
   std::optional<Reached> first = Reached{length, true};
   if (place.above != nullptr) {
@@ -210,7 +219,7 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   for (const LikeLeaf& other : row->leaves) {
     if (leaves_[other.leaf].fingerprint == fingerprint) like = other.first;
   }
-  leaves_[number] = {row, row->per_epoch, fingerprint, like};
+  leaves_[number] = {row, fingerprint, like};
   row->leaves.push_back({number, like});
   const ConfigSource* const known =
       number < sources_.size() ? &sources_[number] : nullptr;
@@ -285,21 +294,22 @@ absl::Status PlanSources::LookUpSamples() {
   for (const Leaf& leaf : leaves_) {
     for (Row* row = leaf.row; row != &rows_; row = row->parent) {
       std::fill(row->samples.begin(), row->samples.end(), 0.0);
-      std::fill(row->passes.begin(), row->passes.end(), 0.0);
       row->source.is_exact = true;
+      if (row->views_counted > 1) continue;
+      std::fill(row->passes.begin(), row->passes.end(), 0.0);
     }
   }
   for (size_t l = 0; l < leaves_.size(); ++l) {
     for (Row* row = leaves_[l].row; row != &rows_; row = row->parent) {
-      const double length =
-          row == leaves_[l].row ? leaves_[l].per_epoch : row->per_epoch;
       for (size_t i = 0; i < counts[l].size(); ++i) {
         const auto samples = static_cast<double>(counts[l][i]);
         row->samples[i] += samples;
-        if (length == 0) continue;
+        // A sample does not say which view it is of, so the passes of several
+        // views stay those of their flows.
+        if (row->per_epoch == 0 || row->views_counted > 1) continue;
         const uint32_t parts =
             row->source.packing ? 1 : run_.intervals()[i].parts;
-        row->passes[i] += samples / parts / length;
+        row->passes[i] += samples / parts / row->per_epoch;
       }
     }
   }

@@ -48,7 +48,11 @@ class PlanSources {
     const DatasetNode* counted = nullptr;
     double per_epoch = 0;        // of that node
     std::vector<double> passes;  // by interval
-    bool is_weightless = true;   // each view is
+    // Views that are in `passes`. Their epochs may differ in length, and the
+    // rest of an epoch from which items are dropped counts as a whole one.
+    uint32_t views_counted = 0;
+    uint32_t item_tokens = 0;   // of the first of these views
+    bool is_weightless = true;  // each view is
     bool has_items = false;
     // No sample before this one reads a second epoch of any leaf.
     std::optional<double> second_pass;
@@ -57,7 +61,6 @@ class PlanSources {
   // A leaf of the tree. A row may have several.
   struct Leaf {
     Row* row = nullptr;
-    double per_epoch = 0;  // of the node that is counted
     uint64_t fingerprint = 0;
     uint32_t like = 0;  // the row's first leaf with the same items
   };
@@ -76,7 +79,8 @@ class PlanSources {
   void AddSkipped(const DatasetNode& node, double windows,
                   PlannedRunSource* source) const;
   void AddSamples(const Flow& flow, Row* row);
-  void AddPasses(const Flow& flow, const TreePosition& place, Row* row);
+  void AddPasses(const DatasetNode& node, const Flow& flow,
+                 const TreePosition& place, Row* row);
   Row* RowOf(Row* parent, const NamedNode& child);
   // Replaces the counts computed from flows by counts of the run's samples.
   absl::Status LookUpSamples();

@@ -7,7 +7,9 @@
 #include "index/int128.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_stages.h"
+#include "index/mixture/stage_plan.h"
 #include "index/part_at.h"
+#include "poniente/mixture_plan.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -137,18 +139,31 @@ PlannedRunStage RunSteps::Stage(size_t number) const {
   }
   stage.lr_scale = LrScale(stage.first_step);
   stage.last_lr_scale = LrScale(stage.end_step - 1);
-  if (planned.ramp_samples > 0) {
-    // Whole steps of the ramp, which may end after what was stated.
-    const uint64_t ramp_end = RampEnd({.start = planned.start_sample,
-                                       .ramp_samples = planned.ramp_samples,
-                                       .ramp_blocks = planned.ramp_blocks},
-                                      schedule_.mixture_options().block_size)
-                                  .value_or(planned.start_sample);
-    const uint64_t end_sample = FirstSample(stage.end_step);
-    stage.ramp_end_step =
-        ramp_end < end_sample ? StepOf(ramp_end - 1) + 1 : stage.end_step;
+  const uint64_t ramp_end = RampEndOf(planned);
+  if (ramp_end > planned.start_sample) {
+    stage.ramp_end_step = ramp_end < FirstSample(stage.end_step)
+                              ? StepOf(ramp_end - 1) + 1
+                              : stage.end_step;
   }
   return stage;
+}
+
+uint64_t RunSteps::RampEndOf(const PlannedStage& planned) const {
+  if (planned.ramp_samples == 0) return planned.start_sample;
+  // Whole steps of the ramp, which may end after what was stated.
+  const uint64_t end = RampEnd({.start = planned.start_sample,
+                                .ramp_samples = planned.ramp_samples,
+                                .ramp_blocks = planned.ramp_blocks},
+                               schedule_.mixture_options().block_size)
+                           .value_or(planned.start_sample);
+  const MixturePlan* const mixture = schedule_.mixture();
+  if (mixture == nullptr) return end;
+  // A decision about the mixture is a stated stage, too.
+  const StagePlan& plan = *mixture->stages();
+  const size_t stated = plan.StatedAt(planned.start_sample);
+  if (plan.stated()[stated].ramp_end == 0) return planned.start_sample;
+  if (stated + 1 == plan.stated().size()) return end;
+  return std::min(end, plan.stated()[stated + 1].start);
 }
 
 }  // namespace poniente::internal

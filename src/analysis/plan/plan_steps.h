@@ -63,6 +63,10 @@ class RunSteps {
   absl::Status SetEnd(std::optional<uint64_t> length, LastBatch last_batch,
                       std::optional<uint64_t> steps);
   void AddIntervals();
+  // Returns the sample from which the stage's shares stay as they are: the end
+  // of its ramp, or a change of the journal that ends the ramp before. The
+  // stage's start if it has no ramp.
+  uint64_t RampEndOf(const PlannedStage& planned) const;
   const Stretch& StretchOf(uint64_t step) const;
 
   Schedule schedule_;

@@ -174,6 +174,25 @@ TEST_F(PlanTest, EpochsAreDrawsOverLength) {
   EXPECT_NEAR(*plan.sources[2].epochs, 1750.0 / 188, 0.5);
 }
 
+// Two sources choose some of the same documents.
+TEST_F(PlanTest, ADocumentOfAnEvaluationThatIsTrainedOnCountsOnce) {
+  testing::WriteDocuments(dir_.path("d"), 4, 3000);
+  ASSERT_OK_AND_ASSIGN(
+      const PlannedRun plan,
+      MakePlan(Parse("[data]\nsteps = 50\nbatch_size = 4\nseq_len = 20\n"
+                     "[data.mixture]\n"
+                     "d = { path = 'd', weight = 1 }\n"
+                     "e = { path = 'd', weight = 1, documents = { fraction = "
+                     "0.5 } }\n"
+                     "[data.eval.seen]\npath = 'd'\n"),
+               std::nullopt));
+  ASSERT_EQ(plan.evals.size(), 1u);
+  const PlannedEvalSource& seen = plan.evals[0].sources[0];
+  EXPECT_EQ(seen.compared_sources, 2u);
+  EXPECT_GT(seen.of_documents, 50u);
+  EXPECT_EQ(seen.trained, seen.of_documents);
+}
+
 TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(Parse(kStaged), 150));
   EXPECT_EQ(plan.stages.size(), 1u);
