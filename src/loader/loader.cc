@@ -164,7 +164,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
-    internal::SteeredRun run, size_t in_force, LoaderOptions options) {
+    internal::SteeredRun run, size_t in_force, LoaderOptions options) try {
   const std::vector<JournalEntry> entries = options.journal.entries();
   PONIENTE_ASSIGN_OR_RETURN(
       run,
@@ -188,6 +188,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
   }
   core->WarnOfFallbacks();
   return std::unique_ptr<Loader>(new Loader(std::move(core)));
+} catch (...) {  // of a dataset's functions
+  return internal::StatusFromException(std::current_exception());
 }
 
 Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}

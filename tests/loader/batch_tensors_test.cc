@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -356,8 +358,7 @@ TEST(BatchTensorNamesTest, GoBothWays) {
 }
 
 // A leaf that contradicts itself must not write past a row.
-class WrongPieces final : public AsyncDataset<TokenWindow>,
-                          public PiecewiseItems {
+class WrongPieces : public AsyncDataset<TokenWindow>, public PiecewiseItems {
  public:
   explicit WrongPieces(std::vector<ItemPiece> pieces)
       : pieces_(std::move(pieces)) {}
@@ -398,6 +399,26 @@ TEST(BatchTensorsErrorsTest, PiecesThatDoNotAddUpAreAnError) {
                          AllOf(HasSubstr("step 0, rank 0"),
                                HasSubstr("do not add up to its 16 tokens"))));
   }
+}
+
+class ThrowingPieces final : public WrongPieces {
+ public:
+  ThrowingPieces() : WrongPieces({}) {}
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position&) const override {
+    throw std::runtime_error("no index");
+  }
+};
+
+TEST(BatchTensorsErrorsTest, AnExceptionOfPiecesNamesTheLeafAndItem) {
+  const auto tree =
+      *Concat<TokenWindow>({{"mine", std::make_shared<ThrowingPieces>()}});
+  const auto loader =
+      Open(tree, MakeSchedule(1, 1), With({BatchTensor::kPositions}));
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("step 0, rank 0"),
+                             HasSubstr("'mine' item 0: no index"))));
 }
 
 TEST_F(BatchTensorsTest, ADamagedDocumentIndexIsNamed) {

@@ -83,6 +83,25 @@ TEST(WrongSourceTest, AnExceptionNamesTheDatasetThatThrew) {
                        "boom"));
 }
 
+class ThrowingLength final : public AsyncDataset<TokenWindow> {
+ public:
+  std::string name() const override { return "shards"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override {
+    throw std::runtime_error("no length");
+  }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index>) const override {
+    co_return absl::InternalError("not reached");
+  }
+};
+
+TEST(WrongSourceTest, AnExceptionWhileALoaderIsMadeIsAStatus) {
+  const auto made =
+      Loader::Create(std::make_shared<ThrowingLength>(), MakeSchedule(5, 1));
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kInternal, "no length"));
+}
+
 TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {
   const auto loader =
       Open(std::make_shared<WrongSource>(0, 8), MakeSchedule(5, 4));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -13,6 +14,19 @@
 #include "util/status_macros.h"
 
 namespace poniente::internal {
+namespace {
+
+// Returns what a leaf's function returns; an exception becomes a status.
+template <class Function>
+auto Guarded(const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (...) {
+    return StatusFromException(std::current_exception());
+  }
+}
+
+}  // namespace
 
 absl::Status PartFinder::Check(const DatasetTree& tree,
                                const LoaderOptions& options) {
@@ -107,12 +121,12 @@ absl::StatusOr<bool> PartFinder::FindPieces(
   }
   if (may_read) {
     absl::StatusOr<std::vector<ItemPiece>> read =
-        documents->Pieces(item.position);
+        Guarded([&] { return documents->Pieces(item.position); });
     if (!read.ok()) return Prepend(read.status(), Name(item));
     *pieces = *std::move(read);
   } else {
     const absl::StatusOr<bool> known =
-        documents->FindInMemory(item.position, pieces);
+        Guarded([&] { return documents->FindInMemory(item.position, pieces); });
     if (!known.ok()) return Prepend(known.status(), Name(item));
     if (!*known) return false;
   }

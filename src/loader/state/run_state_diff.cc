@@ -203,9 +203,15 @@ class Comparison {
       const auto found = here.find(share.name);
       const bool is_here = found != here.end();
       if (!is_here || found->second != share.quanta) {
+        const std::string there = Share(share.quanta);
+        const std::string own = is_here ? Share(found->second) : "none";
         others.push_back(absl::StrCat(
-            Quoted(share.name), " ", Share(share.quanta), " in the state, ",
-            is_here ? Share(found->second) : "none", " here"));
+            Quoted(share.name), " ", there, " in the state, ", own, " here",
+            there == own ? absl::StrCat(" (they differ by ",
+                                        Apart(share.quanta, found->second),
+                                        ": state the weights in the numbers "
+                                        "that they had)")
+                         : ""));
       }
       if (is_here) here.erase(found);
     }
@@ -221,6 +227,9 @@ class Comparison {
                : at + Named(others);
   }
 
+  static std::string Apart(uint64_t a, uint64_t b) {
+    return Share(a > b ? a - b : b - a);
+  }
   static std::string Share(uint64_t quanta) {
     return absl::StrCat(static_cast<double>(quanta) /
                         static_cast<double>(QuotaTree::kTotal));
