@@ -120,7 +120,9 @@ using ComponentOpener = std::function<absl::StatusOr<OpenedComponent>(
 // Returns the change as a line of a journal has it: `weights "code" 0.4 why
 // "losses"` (docs/journal.md). InvalidArgument for a change that says nothing.
 absl::StatusOr<std::string> ToText(const RunChange& change);
-// Reads such a text. InvalidArgument, with what was expected, for any other.
+// Reads such a text, also with names, numbers and ranges in another order,
+// other decimals of a number, or more spaces. InvalidArgument, with what was
+// expected, for any other.
 absl::StatusOr<RunChange> ParseChange(std::string_view text);
 
 // A change, and where it holds.
@@ -178,6 +180,8 @@ class Journal {
   // Returns an entry, from 0 on. REQUIRES: i < size().
   JournalEntry entry(size_t i) const;
   std::vector<JournalEntry> entries() const;
+  // Returns those of one kind, without reading the others.
+  std::vector<JournalEntry> EntriesOf(RunChange::Kind kind) const;
   // Returns where an entry begins to hold. REQUIRES: i < size().
   uint64_t sample(size_t i) const;
   // Returns the step at which the last change was decided. What decides changes

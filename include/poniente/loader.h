@@ -321,9 +321,14 @@ class Loader {
 
   // Changes the run while it goes on: from the first sample on that lies in no
   // block of the root mixture that has been handed out, begun blocks being
-  // served to their end. Returns the first step that has such a sample. Batches
-  // that were made ahead from there on are made again; no store is opened
-  // again, and those before it stay ready.
+  // served to their end. Batches that were made ahead from there on are made
+  // again; no store is opened again, and those before it stay ready.
+  //
+  // Returns the step from which on the change holds for all samples. For the
+  // root mixture, this is the first that has such a sample. A mixture below the
+  // root serves its own begun block to the end, too, and says a step behind
+  // that, at the end of a block of the root; the number of steps (2^64 - 1 in a
+  // run without an end) if it does not come to that.
   //
   // The change is in the journal, and durable (LoaderOptions::journal_sink),
   // when this returns; a run that is resumed from any checkpoint makes it

@@ -2,6 +2,7 @@
 #include "poniente/config.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -84,7 +85,7 @@ absl::Status WithErrorsOfEvals(const absl::Status& error, const Run& run) {
 Config::Config(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
 absl::StatusOr<Config> Config::Open(Run run,
-                                    std::vector<std::string> warnings) {
+                                    std::vector<std::string> warnings) try {
   absl::StatusOr<internal::BuiltRun> made = internal::BuildRun(run);
   if (!made.ok()) return WithErrorsOfEvals(made.status(), run);
   internal::BuiltRun built = *std::move(made);
@@ -102,6 +103,13 @@ absl::StatusOr<Config> Config::Open(Run run,
     journal_path =
         (std::filesystem::path(run.folder) / run.journal).lexically_normal();
     PONIENTE_ASSIGN_OR_RETURN(journal, JournalOf(run, journal_path));
+    if (journal.torn() > 0) {
+      warnings.push_back(absl::StrCat(
+          "'", journal_path, "' ends with ", journal.torn(),
+          " bytes that are no whole line, which are left out: a process was "
+          "killed while it wrote a change, which then never held, or the file "
+          "was cut"));
+    }
   }
   const std::vector<JournalEntry> entries = journal.entries();
   absl::StatusOr<internal::SteeredRun> steered = internal::Steered(
@@ -144,6 +152,8 @@ absl::StatusOr<Config> Config::Open(Run run,
       Parts{std::move(run), std::move(warnings), std::move(loader),
             std::move(built), std::move(journal_path), std::move(journal),
             *std::move(steered), std::move(evals)}));
+} catch (...) {  // of a dataset's functions
+  return internal::StatusFromException(std::current_exception());
 }
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {

@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/steering/change_places.h"
 #include "dataset/steering/opened_component.h"
 #include "loader/batch_checks.h"
+#include "loader/drop_checks.h"
 #include "loader/loader_core.h"
 #include "loader/loader_errors.h"
+#include "loader/metrics/loader_reports.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
 
@@ -25,6 +28,15 @@ uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
 uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
   const bool has_it = schedule.steps() == 0 || sample < schedule.samples();
   return has_it ? schedule.StepOf(sample) : schedule.steps();
+}
+
+// The step from which on the entry holds, in a run under it, where it changes
+// the root in step `at_root`.
+absl::StatusOr<uint64_t> HoldsFrom(const internal::SteeredRun& run,
+                                   const JournalEntry& entry,
+                                   uint64_t at_root) {
+  if (entry.change.path.empty()) return at_root;
+  return internal::HoldsFromStep(*run.dataset, run.schedule, entry);
 }
 
 // Whether a change takes more than about a millisecond to compute.
@@ -77,6 +89,7 @@ absl::StatusOr<std::string> Loader::Core::Propose(
 
 absl::StatusOr<const RunChange*> Loader::Core::Opened(
     const RunChange& change, RunChange* printed) const {
+  PONIENTE_RETURN_IF_ERROR(internal::CheckIsNotSplit(change, journal_));
   if (change.added.empty()) return &change;
   PONIENTE_RETURN_IF_ERROR(ToText(change).status());
   // What was opened for a change that has not been made may be old.
@@ -240,9 +253,12 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
   const EditionPtr before = Current();
   // A line that has come before, from this process or another.
   if (entry.number <= journal_.size()) {
-    return StepOf(before->run.schedule, entry.sample);
+    return HoldsFrom(before->run, entry,
+                     StepOf(before->run.schedule, entry.sample));
   }
   PONIENTE_ASSIGN_OR_RETURN(ChangedRun changed, Changed(*before, entry));
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t holds_from,
+                            HoldsFrom(changed.run, entry, changed.step));
   const auto when_made = std::exchange(changed.run.when_made, {});
   auto edition =
       std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
@@ -260,9 +276,14 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     opener_.Forget();
     for (const auto& made : when_made) made();
   }
+  const std::string others =
+      internal::WarningOfOthers(entry, journal_, edition->assembler.tree());
   Adopt(std::move(edition), changed.step);
+  if (!others.empty()) {
+    internal::EmitLine(options_.warning_sink, "warning: ", others);
+  }
   if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());
-  return changed.step;
+  return holds_from;
 }
 
 Journal Loader::Core::journal() const {

@@ -463,5 +463,91 @@ TEST(SteeringTest, ChangesFromAnotherThreadReachNoStepThatIsOut) {
   EXPECT_EQ(All(tree, loader->journal()), rows);
 }
 
+// A mixture below the root serves the block to its end that has begun.
+TEST(SteeringTest, BelowTheRootAChangeHoldsFromTheStepThatIsReturned) {
+  const SteeredTree tree;
+  const auto loader = tree.Open();
+  Read(*loader, 10);
+  RunChange retire = RunChange::Retire({"y"});
+  retire.path = "mixed";
+  ASSERT_OK_AND_ASSIGN(const std::string line, loader->Propose(retire));
+  ASSERT_OK_AND_ASSIGN(const uint64_t step, loader->Steer(line));
+  EXPECT_EQ(loader->Steer(line).value(), step) << "known already";
+  ASSERT_LT(step, tree.schedule.steps);
+  const uint64_t at_root =
+      loader->schedule().StepOf(loader->journal().sample(0));
+  const std::vector<LoaderSource> sources = loader->sources();
+  uint64_t last = 0;
+  while (true) {
+    const auto batch = loader->NextBlocking();
+    if (absl::IsOutOfRange(batch.status())) break;
+    ASSERT_THAT(batch, IsOk());
+    for (size_t i = 0; i < batch->num_samples(); ++i) {
+      if (sources[batch->provenance(i).source].path == "mixed/y") {
+        last = batch->step();
+      }
+    }
+  }
+  EXPECT_GE(last, at_root) << "its block went on";
+  EXPECT_LT(last, step);
+}
+
+TEST(SteeringTest, NothingIsDroppedFromAComponentThatWasSplit) {
+  const SteeredTree tree;
+  LoaderOptions options;
+  options.component_opener = [](const std::string&, const ComponentText& text) {
+    OpenedComponent part;
+    part.part.component = {.name = text.name,
+                           .dataset = CountingWindows(300, kSeqLen, 0),
+                           .weight = 0.2};
+    return absl::StatusOr<OpenedComponent>(std::move(part));
+  };
+  auto loader = Loader::Create(tree.Root(), tree.Plan(), options);
+  ASSERT_THAT(loader, IsOk());
+  ASSERT_THAT(
+      (*loader)->Steer(RunChange::Split("web", {{"a", "{}"}, {"b", "{}"}})),
+      IsOk());
+  for (const bool masks : {false, true}) {
+    RunChange drop = RunChange::DropDocuments("web", {{3, 9}});
+    drop.masks = masks;
+    EXPECT_THAT((*loader)->Steer(drop),
+                StatusIs(kInvalid, AllOf(HasSubstr("change 1 has split 'web'"),
+                                         HasSubstr("parts: 'a', 'b'"))));
+  }
+  EXPECT_THAT((*loader)->Steer(RunChange::DropItems("a", {{3, 9}})), IsOk());
+  EXPECT_EQ((*loader)->journal().size(), 2u);
+}
+
+// Under another name, the data stays; that it was dropped there, too, ends the
+// warning.
+TEST(SteeringTest, AnotherSourceOfTheSameDataIsWarnedOf) {
+  SteeredTree tree;
+  std::vector<std::string> warnings;
+  LoaderOptions options;
+  options.warning_sink = [&warnings](std::string_view line) {
+    warnings.emplace_back(line);
+  };
+  const auto opened = [](const std::string&, const ComponentText& text) {
+    OpenedComponent one;
+    one.part.component = {.name = text.name,
+                          .dataset = CountingWindows(300, kSeqLen, 0),
+                          .weight = 0.2};
+    return absl::StatusOr<OpenedComponent>(std::move(one));
+  };
+  options.component_opener = opened;
+  auto loader = Loader::Create(tree.Root(), tree.Plan(), options);
+  ASSERT_THAT(loader, IsOk());
+  ASSERT_THAT((*loader)->Steer(RunChange::Add("again", "{ weight = 0.2 }")),
+              IsOk());
+  ASSERT_THAT((*loader)->Steer(RunChange::DropItems("web", {{3, 9}})), IsOk());
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("change 2 drops items of 'web'"),
+                                HasSubstr("is also read as 'again'"))));
+  warnings.clear();
+  ASSERT_THAT((*loader)->Steer(RunChange::DropItems("again", {{3, 9}})),
+              IsOk());
+  EXPECT_THAT(warnings, ElementsAre());
+}
+
 }  // namespace
 }  // namespace poniente

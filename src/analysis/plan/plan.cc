@@ -81,11 +81,10 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
       PlannedRun plan,
       MakePlan(*config.dataset(), config.schedule(), config.sources(),
                config.loader_options().last_batch, steps, max_repeats));
-  const Schedule& schedule = config.schedule();
-  for (const JournalEntry& entry : config.journal().entries()) {
-    if (entry.sample >= plan.samples) break;
-    plan.changes.push_back({entry.number, schedule.StepOf(entry.sample),
-                            internal::ChangeWords(entry.change)});
+  PONIENTE_ASSIGN_OR_RETURN(plan.changes,
+                            internal::ChangesOf(config, plan.samples));
+  for (PlannedRunChange& change : plan.changes) {
+    change.step = std::min(change.step, plan.steps);
   }
   PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
   return plan;

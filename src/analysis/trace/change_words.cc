@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/steering/change_places.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 
@@ -22,6 +24,19 @@ std::string ChangeWords(RunChange change) {
   const size_t ranges_end = ToText(change).value().size();
   return absl::StrCat(text.substr(0, ranges_end), " ... (", numbers, " in all)",
                       text.substr(ranges_end));
+}
+
+absl::StatusOr<std::vector<PlannedRunChange>> ChangesOf(const Config& config,
+                                                        uint64_t samples) {
+  std::vector<PlannedRunChange> changes;
+  for (const JournalEntry& entry : config.journal().entries()) {
+    if (entry.sample >= samples) break;
+    PONIENTE_ASSIGN_OR_RETURN(
+        const uint64_t step,
+        HoldsFromStep(*config.dataset(), config.schedule(), entry));
+    changes.push_back({entry.number, step, ChangeWords(entry.change)});
+  }
+  return changes;
 }
 
 }  // namespace poniente::internal

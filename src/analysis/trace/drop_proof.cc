@@ -27,39 +27,17 @@ namespace {
 // More readings than these say nothing new.
 constexpr size_t kMaxReadings = 10;
 
-using Mixture = MixtureDataset<TokenWindow>;
-
 // What an entry drops from a leaf.
 struct Dropped {
   uint64_t change = 0;
+  // The first sample of the run behind the change.
+  uint64_t since = 0;
   // The first sample without the items: of the mixture that draws the source's
   // component, which lies `depth` mixtures below the root.
   uint64_t start = 0;
   size_t depth = 0;
   std::vector<uint64_t> items = {};  // ascending
 };
-
-// Sets where the entry holds (docs/journal.md): the root from its sample on, a
-// mixture below from its first block on that the samples before have not begun.
-absl::Status FindStart(const DatasetNode& root, const JournalEntry& entry,
-                       Dropped* dropped) {
-  const std::vector<std::string> names = absl::StrSplit(entry.change.path, '/');
-  dropped->start = entry.sample;
-  const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
-  for (size_t depth = 0; mixture != nullptr && depth < names.size(); ++depth) {
-    PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
-    if (depth > 0) {
-      dropped->start = BeginOf(plan, entry.change, dropped->start);
-    }
-    dropped->depth = depth;
-    const DatasetPtr<TokenWindow> below = mixture->component(names[depth]);
-    const auto number = plan.Find(names[depth]);
-    if (below == nullptr || !number || below->IsFinite()) break;
-    dropped->start = ServedBelow(plan, *number, *below, dropped->start);
-    mixture = dynamic_cast<const Mixture*>(below.get());
-  }
-  return absl::OkStatus();
-}
 
 // What an entry masks in a leaf, from a sample of the run on.
 struct Masked {
@@ -93,8 +71,12 @@ class Taken {
             {entry.number, entry.sample, entry.change.dropped});
         continue;
       }
-      Dropped one = {.change = entry.number};
-      PONIENTE_RETURN_IF_ERROR(FindStart(run_.dataset(), entry, &one));
+      PONIENTE_ASSIGN_OR_RETURN(const ChangePlace place,
+                                FindChangePlace(run_.dataset(), entry));
+      Dropped one = {.change = entry.number,
+                     .since = entry.sample,
+                     .start = place.start,
+                     .depth = place.depth};
       PONIENTE_ASSIGN_OR_RETURN(
           one.items, DroppedItemsOf(*leaves_[leaf].node, entry.change));
       dropped_[leaf].push_back(std::move(one));
@@ -124,6 +106,7 @@ class Taken {
         }
         for (Dropped one : dropped_[whole]) {
           // No sample before the split reads a part.
+          one.since = 0;
           one.start = 0;
           one.depth = 0;
           dropped_[leaf].push_back(std::move(one));
@@ -250,17 +233,19 @@ absl::StatusOr<DropProof> ProveDropped(const Journal& journal,
                                 taken.Unmasked(origin));
       for (const uint64_t change : unmasked) {
         if (proof.readings.size() == kMaxReadings) break;
-        proof.readings.push_back({change, origin});
+        proof.readings.push_back({change, true, origin});
       }
       for (const Dropped& dropped : taken.DroppedFrom(origin.leaf)) {
         if (proof.readings.size() == kMaxReadings ||
+            origin.sample < dropped.since ||
             !std::binary_search(dropped.items.begin(), dropped.items.end(),
-                                origin.item) ||
-            SampleBelow(run.dataset(), origin.sample, dropped.depth) <
-                dropped.start) {
+                                origin.item)) {
           continue;
         }
-        proof.readings.push_back({dropped.change, origin});
+        const uint64_t below =
+            SampleBelow(run.dataset(), origin.sample, dropped.depth);
+        proof.readings.push_back(
+            {dropped.change, below >= dropped.start, origin});
       }
     }
   }

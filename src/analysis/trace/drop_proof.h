@@ -17,6 +17,9 @@ namespace poniente::internal {
 // A sample that reads something behind the change that drops it.
 struct DroppedReading {
   uint64_t change = 0;  // number of the entry
+  // False in a block of a mixture below the root that had begun: there the
+  // change holds from the next one on.
+  bool is_in_force = true;
   SampleOrigin origin;
 };
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/trace/change_words.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
@@ -155,6 +156,7 @@ Json InfilledJson(const std::vector<TracedDocument>& documents) {
 }
 
 void PrintStepAsJson(const TracedStep& step,
+                     const std::vector<PlannedRunChange>& decided,
                      const std::vector<SampleText>& texts) {
   Json json;
   json["step"] = step.plan.step;
@@ -168,6 +170,11 @@ void PrintStepAsJson(const TracedStep& step,
     row["kind"] = std::string(StepChangeName(change.kind));
     row["mixture"] = change.mixture;
     row["stage"] = change.stage;
+  }
+  json["journal"] = Json::array();
+  for (const PlannedRunChange& change : decided) {
+    json["journal"].push_back(
+        {{"number", change.number}, {"change", change.change}});
   }
   json["samples"] = Json::array();
   for (size_t i = 0; i < step.samples.size(); ++i) {
@@ -264,6 +271,7 @@ std::string RangeWords(const std::vector<TokenRange>& ranges) {
 }
 
 void PrintStepAsText(const TracedStep& step,
+                     const std::vector<PlannedRunChange>& decided,
                      const std::vector<SampleText>& texts) {
   std::cout << "step " << step.plan.step << ": batch_size "
             << step.plan.batch_size << ", seq_len " << step.plan.seq_len
@@ -277,6 +285,11 @@ void PrintStepAsText(const TracedStep& step,
                        absl::StrAppend(to, ToString(change));
                      }))
               << '\n';
+  }
+  for (const PlannedRunChange& change : decided) {
+    std::cout << "change " << change.number
+              << " of the journal holds from here on: "
+              << OneLine(change.change) << '\n';
   }
   std::cout << '\n';
   std::vector<std::vector<std::string>> rows = {
@@ -355,6 +368,11 @@ int RunShow(const std::vector<std::string>& args) {
   const TracedRun run(*config);
   const auto shown = run.Show(*step, rank->rank, rank->ranks);
   if (!shown.ok()) return Fail(shown.status());
+  auto decided = internal::ChangesOf(*config);
+  if (!decided.ok()) return Fail(decided.status());
+  std::erase_if(*decided, [&step](const PlannedRunChange& change) {
+    return change.step != *step;
+  });
   std::vector<SampleText> texts;
   if (parsed.Has("text")) {
     auto read_texts =
@@ -363,9 +381,9 @@ int RunShow(const std::vector<std::string>& args) {
     texts = *std::move(read_texts);
   }
   if (parsed.Has("json")) {
-    PrintStepAsJson(*shown, texts);
+    PrintStepAsJson(*shown, *decided, texts);
   } else {
-    PrintStepAsText(*shown, texts);
+    PrintStepAsText(*shown, *decided, texts);
   }
   return kExitOk;
 }

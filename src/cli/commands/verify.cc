@@ -287,6 +287,7 @@ int VerifyDropped(const Arguments& arguments) {
     for (const internal::DroppedReading& reading : proof->readings) {
       Json row;
       row["change"] = reading.change;
+      row["in_force"] = reading.is_in_force;
       row["sample"] = reading.origin.sample;
       row["source"] = reading.origin.path;
       row["item"] = reading.origin.item;
@@ -299,7 +300,11 @@ int VerifyDropped(const Arguments& arguments) {
     std::cout << "sample " << Count(reading.origin.sample) << " reads item "
               << Count(reading.origin.item) << " of '"
               << OneLine(reading.origin.path) << "', which change "
-              << reading.change << " has dropped\n";
+              << reading.change
+              << (reading.is_in_force
+                      ? " has dropped\n"
+                      : " drops, but only from the next block of its mixture "
+                        "on (`poniente plan` says from which step)\n");
   }
   std::cout << "steps " << Count(proof->steps.begin) << " to "
             << Count(proof->steps.end - 1) << " ("

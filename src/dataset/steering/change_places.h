@@ -5,13 +5,17 @@
 #ifndef PONIENTE_DATASET_STEERING_CHANGE_PLACES_H_
 #define PONIENTE_DATASET_STEERING_CHANGE_PLACES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "absl/status/statusor.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/journal.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/schedule.h"
 
 namespace poniente::internal {
 
@@ -39,6 +43,30 @@ inline uint64_t ServedBelow(const MixturePlan& plan, uint32_t component,
   return IsAllPacked(below) ? plan.Count(component, samples)
                             : plan.ItemsBefore(component, samples);
 }
+
+// Where an entry of the journal holds.
+struct ChangePlace {
+  // The first sample that it holds for: of the mixture that changes, which lies
+  // `depth` mixtures below the root.
+  uint64_t start = 0;
+  size_t depth = 0;
+  // A sample of the run from which on it holds for all samples: the entry's own
+  // for the root mixture and for masks; for a mixture below it, the end of the
+  // block of the mixture above within which the samples before `start` end;
+  // nullopt if there is none.
+  std::optional<uint64_t> holds_from;
+};
+
+// Returns where the entry holds in a run under it. Errors of lengths that are
+// not final.
+absl::StatusOr<ChangePlace> FindChangePlace(const DatasetNode& root,
+                                            const JournalEntry& entry);
+
+// Returns the step from which on the entry holds for all samples of the run;
+// its number of steps (2^64 - 1 if it has no end) if there is none.
+absl::StatusOr<uint64_t> HoldsFromStep(const DatasetNode& root,
+                                       const Schedule& schedule,
+                                       const JournalEntry& entry);
 
 }  // namespace poniente::internal
 

@@ -217,6 +217,33 @@ TEST_F(VerifyDroppedTest, ARunThatReadsThemIsFound) {
   EXPECT_GE(proof->readings[0].origin.sample, 800u);
 }
 
+// A mixture below the root serves its begun block to the end: no proof there.
+TEST_F(VerifyDroppedTest, BelowTheRootTheProofBeginsWhereTheDropHolds) {
+  const std::string run = dir_.path("run.toml");
+  WriteFile(run,
+            "[data]\nsteps = 400\nbatch_size = 8\nseq_len = 16\n"
+            "block_size = 32\njournal = 'run.journal'\n[data.mixture]\n"
+            "a = { path = 'a', weight = 2 }\n[data.mixture.n]\nweight = 1\n"
+            "block_size = 64\n[data.mixture.n.mixture]\n"
+            "b = { path = 'b', weight = 1 }\nc = { path = 'a', weight = 1 }\n");
+  Drop(RunChange::DropItems("n/b", {{0, 150}}));
+  const Json plan = Json::parse(RunTool("plan --json " + run).out);
+  const auto holds = plan["changes"][0]["step"].get<uint64_t>();
+  ASSERT_GT(holds, 104u) << "behind the root's next block";
+  ASSERT_LT(holds, 200u);
+  EXPECT_THAT(
+      RunTool(absl::StrCat("verify ", run, " --steps ", holds, "..400")),
+      Prints(HasSubstr("none reads")));
+  const ToolRun early =
+      RunTool(absl::StrCat("verify ", run, " --steps 100..", holds));
+  EXPECT_EQ(early.exit_code, 1);
+  EXPECT_THAT(early.out, AllOf(HasSubstr("drops, but only from the next block"),
+                               HasSubstr("some read")));
+  EXPECT_THAT(RunTool(absl::StrCat("show ", run, " --step ", holds)),
+              Prints(HasSubstr("change 1 of the journal holds from here on: "
+                               "drop of \"n/b\" items 0-149")));
+}
+
 // Stages whose thresholds choose other documents cut other windows.
 TEST_F(VerifyDroppedTest, MaskedDocumentsAndPartsAreLookedAt) {
   const std::string run = dir_.path("run.toml");

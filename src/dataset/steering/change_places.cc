@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/steering/change_places.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "index/max_samples.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Mixture = MixtureDataset<TokenWindow>;
+
+// An endless component on the way to the mixture that changes.
+struct Level {
+  MixturePlan plan;
+  uint32_t component;
+  DatasetPtr<TokenWindow> below;
+
+  uint64_t Served(uint64_t samples) const {
+    return ServedBelow(plan, component, *below, samples);
+  }
+};
+
+// Returns the end of the first block from `sample` on behind which the mixture
+// serves no sample of its component before `start`.
+std::optional<uint64_t> EndOfBefore(const Level& level, uint64_t start,
+                                    uint64_t sample) {
+  // Only at the ends of blocks is it exact what has been served.
+  const auto end = [&](uint64_t from) {
+    return from == 0 ? 0 : level.plan.EarliestStart(from);
+  };
+  const auto first_end = [&](uint64_t served) -> std::optional<uint64_t> {
+    uint64_t low = sample;
+    uint64_t high = kMaxSamples;
+    while (low < high) {
+      const uint64_t middle = low + (high - low) / 2;
+      if (level.Served(end(middle)) >= served) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    if (low == kMaxSamples) return std::nullopt;
+    return end(low);
+  };
+  const std::optional<uint64_t> begun = first_end(start);
+  if (!begun || level.plan.seq_lens().empty()) return begun;
+  // Parts of a group of items come in any order: the group is over where the
+  // next has begun.
+  return first_end(level.Served(*begun) + 1);
+}
+
+}  // namespace
+
+absl::StatusOr<ChangePlace> FindChangePlace(const DatasetNode& root,
+                                            const JournalEntry& entry) {
+  const RunChange& change = entry.change;
+  ChangePlace place = {.start = entry.sample, .holds_from = entry.sample};
+  if (change.path.empty() || change.masks) return place;
+  const std::vector<std::string> names = absl::StrSplit(change.path, '/');
+  // The last name is that of the source where something is dropped from one.
+  const bool is_drop = change.kind == RunChange::Kind::kDrop;
+  std::vector<Level> levels;
+  std::vector<uint64_t> starts;
+  const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
+  while (mixture != nullptr) {
+    const size_t depth = levels.size();
+    PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
+    if (depth > 0) place.start = BeginOf(plan, change, place.start);
+    place.depth = depth;
+    starts.push_back(place.start);
+    if (depth == names.size()) break;
+    const DatasetPtr<TokenWindow> below = mixture->component(names[depth]);
+    const auto number = plan.Find(names[depth]);
+    if (below == nullptr || !number || below->IsFinite()) break;
+    if (is_drop && depth + 1 == names.size()) break;
+    levels.push_back({plan, *number, below});
+    place.start = levels.back().Served(place.start);
+    mixture = dynamic_cast<const Mixture*>(below.get());
+  }
+  if (starts.empty()) return place;
+  place.start = starts.back();
+  place.holds_from = place.start;
+  for (size_t depth = place.depth; depth > 0 && place.holds_from; --depth) {
+    place.holds_from =
+        EndOfBefore(levels[depth - 1], *place.holds_from, starts[depth - 1]);
+  }
+  return place;
+}
+
+absl::StatusOr<uint64_t> HoldsFromStep(const DatasetNode& root,
+                                       const Schedule& schedule,
+                                       const JournalEntry& entry) {
+  PONIENTE_ASSIGN_OR_RETURN(const ChangePlace place,
+                            FindChangePlace(root, entry));
+  const bool has_end = schedule.steps() > 0;
+  if (!place.holds_from ||
+      (has_end && *place.holds_from >= schedule.samples())) {
+    return has_end ? schedule.steps() : UINT64_MAX;
+  }
+  return schedule.StepOf(*place.holds_from);
+}
+
+}  // namespace poniente::internal
