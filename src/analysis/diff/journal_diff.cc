@@ -25,6 +25,16 @@ bool IsSame(const Journal& a, const Journal& b, size_t i) {
   return a.sample(i) == b.sample(i) && a.entry(i).change == b.entry(i).change;
 }
 
+// Whether they differ in the reason alone, which changes no token.
+bool HasOtherReason(const Journal& a, const Journal& b, size_t i) {
+  if (i >= std::min(a.size(), b.size()) || a.sample(i) != b.sample(i)) {
+    return false;
+  }
+  JournalEntry one = a.entry(i);
+  one.change.why = b.entry(i).change.why;
+  return one.change == b.entry(i).change;
+}
+
 }  // namespace
 
 void AppendJournalDifferences(const TracedRun& a, const TracedRun& b,
@@ -43,7 +53,7 @@ void AppendJournalDifferences(const TracedRun& a, const TracedRun& b,
     difference.what = absl::StrCat("change ", i + 1);
     difference.a = Words(in_a, i);
     difference.b = Words(in_b, i);
-    difference.decides_tokens = true;
+    difference.decides_tokens = !HasOtherReason(in_a, in_b, i);
     const Schedule& schedule = a.schedule();
     if (schedule.steps() > 0 && sample >= schedule.samples()) continue;
     const uint64_t step = schedule.StepOf(sample);

@@ -25,11 +25,13 @@ struct StepLabels {
   StepLabels(const Schedule& schedule, uint64_t step) {
     const StepPlan plan = schedule.At(step);
     lr_scale = plan.lr_scale;
+    stated = schedule.stages()[plan.stage];
     stage = plan.stage_name;
     numbers = plan.numbers;
   }
 
   double lr_scale = 1;
+  PlannedStage stated;
   std::string stage;
   std::map<std::string, double> numbers;
 };
@@ -128,7 +130,7 @@ class ScheduleDiff {
   void CompareLabelsAt(uint64_t step) {
     const StepLabels a(a_, step);
     const StepLabels b(b_, step);
-    AddLabel("lr_scale", a.lr_scale, b.lr_scale, step);
+    CompareScales(a, b, step);
     AddLabel("stage", a.stage, b.stage, step);
     std::set<std::string> names;
     for (const StepLabels* labels : {&a, &b}) {
@@ -137,6 +139,24 @@ class ScheduleDiff {
     for (const std::string& name : names) {
       AddLabel(absl::StrCat("number '", name, "'"), NumberOf(a, name),
                NumberOf(b, name), step);
+    }
+  }
+
+  // What the stages state, if that differs: the factor of a step in a line
+  // stands in no file.
+  void CompareScales(const StepLabels& a, const StepLabels& b, uint64_t step) {
+    if (a.lr_scale == b.lr_scale) return;
+    const auto end = [](const StepLabels& one) {
+      return one.stated.lr_scale_end ? DiffValue(*one.stated.lr_scale_end)
+                                     : DiffValue();
+    };
+    if (a.stated.lr_scale != b.stated.lr_scale) {
+      AddLabel("lr_scale", a.stated.lr_scale, b.stated.lr_scale, step);
+    }
+    if (end(a) != end(b)) {
+      AddLabel("lr_scale_end", end(a), end(b), step);
+    } else if (a.stated.lr_scale == b.stated.lr_scale) {
+      AddLabel("lr_scale", a.lr_scale, b.lr_scale, step);
     }
   }
 

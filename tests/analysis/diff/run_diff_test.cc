@@ -365,6 +365,21 @@ TEST_F(RunDiffTest, WhatChangesNoTokenStandsApart) {
   }
 }
 
+// The factor of a step in the middle of a line stands in no file.
+TEST_F(RunDiffTest, OfALineOfFactorsItsEndIsSaid) {
+  const auto with = [](const std::string& lines) {
+    return With("name = \"end\"", "name = \"end\"\n" + lines, kStagedRun);
+  };
+  EXPECT_THAT(
+      Diff(with("lr_scale_end = 0.1"), with("lr_scale_end = 0.2")).differences,
+      ElementsAre(Is("lr_scale_end", 0.1, 0.2, 201)));
+  EXPECT_THAT(Diff(with("lr_scale_end = 0.1"),
+                   with("lr_scale = 0.5\nlr_scale_end = 0.2"))
+                  .differences,
+              ElementsAre(Is("lr_scale", 1.0, 0.5, 200),
+                          Is("lr_scale_end", 0.1, 0.2, 200)));
+}
+
 TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
   const std::map<std::string, std::string> changes = {
       {"io", "'mmap'"},

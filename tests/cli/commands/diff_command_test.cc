@@ -93,6 +93,27 @@ TEST_F(DiffTest, ChangesOfTheJournalsAreToldOneByOne) {
   EXPECT_TRUE(is_told);
 }
 
+TEST_F(DiffTest, AnotherReasonForAChangeDecidesNoToken) {
+  const std::string run = Config("run.toml", "2");
+  for (const std::string why : {"loss", "ticket 7"}) {
+    Journal journal;
+    const auto line =
+        journal.LineOf(RunChange::Weights({{"a", 3}}, why), 160, 20);
+    ASSERT_THAT(line, IsOk());
+    ASSERT_THAT(journal.Append(*line), IsOk());
+    WriteFile(dir_.path(why + ".journal"), journal.bytes());
+  }
+  const ToolRun diff =
+      RunTool("diff --json " + run + " " + run + " --journal-a " +
+              dir_.path("loss.journal") + " --journal-b '" +
+              dir_.path("ticket 7.journal") + "'");
+  EXPECT_EQ(diff.exit_code, 0) << diff.err;
+  const Json json = Json::parse(diff.out);
+  ASSERT_EQ(json["differences"].size(), 1u) << diff.out;
+  EXPECT_EQ(json["differences"][0]["what"], "change 1");
+  EXPECT_EQ(json["differences"][0]["decides_tokens"], false);
+}
+
 TEST_F(DiffTest, EachRunMayHaveAnotherJournal) {
   const std::string run = Config("run.toml", "2");
   Journal journal;
