@@ -20,6 +20,7 @@
 #include "config/write/run_writer.h"
 #include "dataset/steering/steered_run.h"
 #include "loader/batch_checks.h"
+#include "loader/loader_errors.h"
 #include "poniente/dataset_tree.h"
 #include "store/in_parallel.h"
 #include "store/journal/journal_file.h"
@@ -302,11 +303,14 @@ absl::StatusOr<std::string> ToToml(const Run& run) {
 
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
                                                    const Ranks& ranks) {
-  PONIENTE_ASSIGN_OR_RETURN(const Config config, Config::Create(run));
-  LoaderOptions options = config.loader_options();
+  const absl::StatusOr<Config> config = Config::Create(run);
+  const absl::Status all[] = {config.status(),
+                              internal::CheckRank(ranks.rank, ranks.ranks)};
+  PONIENTE_RETURN_IF_ERROR(internal::JoinErrors(all));
+  LoaderOptions options = config->loader_options();
   options.rank = ranks.rank;
   options.ranks = ranks.ranks;
-  return config.OpenLoader(options);
+  return config->OpenLoader(options);
 }
 
 }  // namespace poniente

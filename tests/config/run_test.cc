@@ -334,6 +334,14 @@ TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
   EXPECT_EQ(joined, whole);
 }
 
+TEST_F(RunTest, AWrongRankIsToldWithOtherMistakes) {
+  Description run = {.batch_size = 0, .seq_len = 10, .steps = 30};
+  run.data = Source("nowhere");
+  EXPECT_THAT(OpenLoader(run, {.rank = 4, .ranks = 2}),
+              StatusIs(kInvalid, AllOf(HasSubstr("batch_size"),
+                                       HasSubstr("got rank 4 of 2"))));
+}
+
 // Windows of so many tokens, which item_tokens() says, or does not.
 class OwnWindows final : public AsyncDataset<TokenWindow> {
  public:

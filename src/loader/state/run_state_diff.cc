@@ -156,8 +156,9 @@ class Comparison {
             "as it was");
       }
       if (saved.structure != now.structure) {
-        Add("other kinds, names, shuffles, ranges, starts of views or stated "
-            "seeds of the nodes that have been read: make the tree as it was");
+        Add("other kinds, names, filters, slices, orders, shuffles, ranges, "
+            "starts of views or stated seeds of the nodes that have been read "
+            "(which one, the state does not say): make the tree as it was");
       }
     }
     if (saved_.grouped_sources > 0) {
