@@ -20,6 +20,8 @@
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
+#include "dataset/steering/change_places.h"
+#include "index/journal/number_ranges.h"
 #include "poniente/config.h"
 #include "poniente/trace.h"
 #include "util/status_macros.h"
@@ -111,24 +113,61 @@ struct HeldOutNumber {
   std::vector<std::string> evals;
 };
 
+absl::StatusOr<std::vector<uint64_t>> NumbersMeant(
+    const TracedRun& run, const std::string& path,
+    const FindRequest& question) {
+  if (question.item) return std::vector<uint64_t>{*question.item};
+  return DocumentsMeant(run, path, question.document);
+}
+
 // Those of the question that are held out of training.
 absl::StatusOr<std::vector<HeldOutNumber>> HeldOutOf(
     const Config& config, const TracedRun& run, const std::string& path,
     const FindRequest& question) {
   std::vector<HeldOutNumber> all;
   if (question.is_of_eval) return all;  // which reads what is held out
-  std::vector<uint64_t> numbers;
-  if (question.item) {
-    numbers.push_back(*question.item);
-  } else {
-    PONIENTE_ASSIGN_OR_RETURN(numbers,
-                              DocumentsMeant(run, path, question.document));
-  }
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers,
+                            NumbersMeant(run, path, question));
   for (const uint64_t number : numbers) {
     PONIENTE_ASSIGN_OR_RETURN(
         HeldOutBy held, question.item ? HeldOutItem(config, path, number)
                                       : HeldOutDocument(config, path, number));
     if (held.is_held_out) all.push_back({number, std::move(held.evals)});
+  }
+  return all;
+}
+
+// A document or item that a change of the journal drops or masks.
+struct DroppedNumber {
+  uint64_t number = 0;
+  uint64_t change = 0;
+  uint64_t step = 0;  // from which on
+  bool is_masked = false;
+};
+
+// Those of the question.
+absl::StatusOr<std::vector<DroppedNumber>> DroppedOf(
+    const Config& config, const TracedRun& run, const std::string& path,
+    const FindRequest& question) {
+  std::vector<DroppedNumber> all;
+  const std::vector<JournalEntry> entries =
+      config.journal().EntriesOf(RunChange::Kind::kDrop);
+  if (entries.empty()) return all;
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers,
+                            NumbersMeant(run, path, question));
+  for (const JournalEntry& entry : entries) {
+    const RunChange& change = entry.change;
+    if (change.path != path ||
+        change.drops_items != question.item.has_value()) {
+      continue;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(
+        const uint64_t step,
+        internal::HoldsFromStep(*config.dataset(), config.schedule(), entry));
+    for (const uint64_t number : numbers) {
+      if (!internal::HasNumber(change.dropped, number)) continue;
+      all.push_back({number, entry.number, step, change.masks});
+    }
   }
   return all;
 }
@@ -145,6 +184,7 @@ std::string HeldOutWords(const HeldOutNumber& held) {
 
 void PrintFoundAsJson(const std::vector<TracedReading>& readings,
                       const std::vector<HeldOutNumber>& held,
+                      const std::vector<DroppedNumber>& dropped,
                       std::optional<uint64_t> steps_there) {
   Json json;
   if (steps_there) json["steps_there"] = *steps_there;
@@ -169,6 +209,13 @@ void PrintFoundAsJson(const std::vector<TracedReading>& readings,
   for (const HeldOutNumber& one : held) {
     json["held_out"].push_back({{"number", one.number}, {"evals", one.evals}});
   }
+  json["dropped"] = Json::array();
+  for (const DroppedNumber& one : dropped) {
+    json["dropped"].push_back({{"number", one.number},
+                               {"change", one.change},
+                               {"from_step", one.step},
+                               {"masked", one.is_masked}});
+  }
   PrintJson(json);
 }
 
@@ -180,7 +227,8 @@ void PrintNotThere(uint64_t steps_there) {
 
 void PrintFoundAsText(const std::string& path, const FindRequest& question,
                       const std::vector<TracedReading>& readings,
-                      const std::vector<HeldOutNumber>& held) {
+                      const std::vector<HeldOutNumber>& held,
+                      const std::vector<DroppedNumber>& dropped) {
   std::cout << (question.item ? absl::StrCat("item ", *question.item)
                               : absl::StrCat("document '",
                                              OneLine(question.document), "'"))
@@ -194,12 +242,20 @@ void PrintFoundAsText(const std::string& path, const FindRequest& question,
     std::cout << (question.item ? "item " : "document ") << one.number << ": "
               << HeldOutWords(one) << '\n';
   }
+  if (!readings.empty()) {
+    std::cout << Plural(readings.size(), "sample") << " of "
+              << (question.steps ? absl::StrCat("steps ", question.steps->begin,
+                                                "..", question.steps->end - 1)
+                                 : "the run")
+              << (readings.size() == 1 ? " reads it\n" : " read it\n");
+  }
+  for (const DroppedNumber& one : dropped) {
+    std::cout << (question.item ? "item " : "document ") << one.number << ": "
+              << (one.is_masked ? "masked" : "dropped") << " by change "
+              << one.change << ", from step " << one.step << " on\n";
+  }
   if (readings.empty()) return;
-  std::cout << Plural(readings.size(), "sample") << " of "
-            << (question.steps ? absl::StrCat("steps ", question.steps->begin,
-                                              "..", question.steps->end - 1)
-                               : "the run")
-            << (readings.size() == 1 ? " reads it\n\n" : " read it\n\n");
+  std::cout << '\n';
   std::vector<std::vector<std::string>> rows = {
       {"step", "position", "epoch", "item", "tokens"}};
   const bool has_documents = std::any_of(
@@ -270,10 +326,12 @@ int RunFind(const std::vector<std::string>& args) {
   if (!found.ok()) return Fail(found.status());
   const auto held = HeldOutOf(*config, run, *path, *question);
   if (!held.ok()) return Fail(held.status());
+  const auto dropped = DroppedOf(*config, run, *path, *question);
+  if (!dropped.ok()) return Fail(dropped.status());
   if (parsed.Has("json")) {
-    PrintFoundAsJson(*found, *held, there);
+    PrintFoundAsJson(*found, *held, *dropped, there);
   } else {
-    PrintFoundAsText(*path, *question, *found, *held);
+    PrintFoundAsText(*path, *question, *found, *held, *dropped);
     if (there) PrintNotThere(*there);
   }
   return kExitOk;

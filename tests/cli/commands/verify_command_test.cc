@@ -188,7 +188,11 @@ TEST_F(VerifyDroppedTest, TheProofCountsWhatItLookedAt) {
   for (const std::string document : {"5", "6"}) {
     const std::string find =
         "find " + run + " --source a --document " + document;
-    EXPECT_THAT(RunTool(find + " --steps 0..100"), Prints(HasSubstr("step")));
+    EXPECT_THAT(RunTool(find + " --steps 0..100"),
+                Prints(AllOf(HasSubstr("step"),
+                             HasSubstr("document " + document +
+                                       ": dropped by change 1, from step "
+                                       "100 on"))));
     const ToolRun behind = RunTool(find + " --json --steps 104..400");
     EXPECT_EQ(behind.exit_code, 0) << behind.err;
     EXPECT_EQ(Json::parse(behind.out)["readings"].size(), 0u) << behind.out;
