@@ -210,7 +210,8 @@ class Loader::Core {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the change, or `printed`: what it adds with its fingerprint.
   absl::StatusOr<const RunChange*> Opened(const RunChange& change,
-                                          RunChange* printed) const;
+                                          RunChange* printed) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
   // Returns the journal's line of a change at this place, or where the last one
   // holds if that is later.
   absl::StatusOr<std::string> LineAt(const RunChange& change,
