@@ -259,6 +259,21 @@ TEST_F(JournalRunTest, TheFileIsMadeAtTheFirstChange) {
   EXPECT_EQ(Open().journal().size(), 1u);
 }
 
+TEST_F(JournalRunTest, ALastLineThatWasCutIsWarnedOf) {
+  ASSERT_THAT(OpenLoader(Open())->Steer(RunChange::Weights({{"a", 3}})),
+              IsOk());
+  const std::string path = dir_.path("run.journal");
+  const std::string whole = Content(path);
+  EXPECT_THAT(Open().warnings(), ::testing::IsEmpty());
+  testing::WriteFile(path, whole + "2 sample");
+  const Config config = Open();
+  EXPECT_EQ(config.journal().size(), 1u);
+  EXPECT_THAT(config.warnings(),
+              ::testing::ElementsAre(::testing::AllOf(
+                  HasSubstr("run.journal"),
+                  HasSubstr("8 bytes that are no whole line"))));
+}
+
 TEST_F(JournalRunTest, DamageAndStrangersAreNamed) {
   const Config config = Open();
   const auto loader = OpenLoader(config);
