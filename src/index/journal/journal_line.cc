@@ -36,6 +36,14 @@ constexpr std::array<KindName, 7> kKinds = {
      {Kind::kAdd, "add"},
      {Kind::kSplit, "split"}}};
 
+// Returns null if there is none.
+const KindName* FindKind(absl::string_view name) {
+  for (const KindName& one : kKinds) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
 absl::string_view NameOf(Kind kind) {
   for (const KindName& one : kKinds) {
     if (one.kind == kind) return one.name;
@@ -190,10 +198,7 @@ absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
   RunChange change;
   PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
                             fields->Word("the kind of change"));
-  const KindName* known = nullptr;
-  for (const KindName& one : kKinds) {
-    if (one.name == kind) known = &one;
-  }
+  const KindName* const known = FindKind(kind);
   if (known == nullptr) {
     std::vector<std::string> names;
     for (const KindName& one : kKinds) names.emplace_back(one.name);
@@ -357,11 +362,8 @@ RunChange::Kind KindOfLine(std::string_view line) {
   for (int i = 0; i < kFieldsBefore; ++i) {
     line.remove_prefix(line.find(' ') + 1);
   }
-  const std::string_view word = line.substr(0, line.find(' '));
-  const auto found =
-      std::find_if(kKinds.begin(), kKinds.end(),
-                   [&](const KindName& one) { return one.name == Absl(word); });
-  PONIENTE_CHECK(found != kKinds.end()) << word;
+  const KindName* const found = FindKind(Absl(line.substr(0, line.find(' '))));
+  PONIENTE_CHECK(found != nullptr) << line.substr(0, 80);
   return found->kind;
 }
 

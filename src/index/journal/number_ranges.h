@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -25,6 +26,16 @@ inline bool HasNumber(std::span<const NumberRange> ranges, uint64_t number) {
 // Returns the same numbers in ascending ranges, none next to another. Ranges
 // without a number stay, and are refused where the change is checked.
 inline std::vector<NumberRange> JoinedRanges(std::vector<NumberRange> ranges) {
+  // Those of a journal's line are joined already, and may be millions.
+  const auto is_apart = [](const NumberRange& a, const NumberRange& b) {
+    return a.end < b.begin;
+  };
+  const bool are_joined =
+      std::all_of(ranges.begin(), ranges.end(),
+                  [](const NumberRange& one) { return one.begin < one.end; }) &&
+      std::adjacent_find(ranges.begin(), ranges.end(), std::not_fn(is_apart)) ==
+          ranges.end();
+  if (are_joined) return ranges;
   std::sort(ranges.begin(), ranges.end(),
             [](const NumberRange& a, const NumberRange& b) {
               return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
