@@ -11,33 +11,10 @@
 #include "config/tree/hold_outs.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/token_source.h"
-#include "store/catalog/joined_stores.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
-
-// A store of a source, and the number of its first document in the source.
-struct StorePart {
-  const TokenSource* store = nullptr;
-  uint64_t first_document = 0;
-};
-
-std::vector<StorePart> StoresOf(const TokenSource& source) {
-  const auto* const joined = dynamic_cast<const JoinedStores*>(&source);
-  if (joined == nullptr) return {{&source, 0}};
-  std::vector<StorePart> parts;
-  uint64_t first = 0;
-  for (const auto& store : joined->stores()) {
-    parts.push_back({store.get(), first});
-    first += store->num_documents();
-  }
-  return parts;
-}
-
-bool Reads(const ConfigSource& source, uint64_t document) {
-  return source.documents == nullptr || source.documents->Contains(document);
-}
 
 // Marks the windows that both sources read. REQUIRES: both choose windows.
 void MarkWindows(const ConfigSource& trained, const ConfigSource& read,
@@ -60,10 +37,10 @@ void MarkDocuments(const ConfigSource& trained, const ConfigSource& read,
   if (read.data->num_documents() == 0) (*marks)[0] = true;
   for (const StorePart& theirs : StoresOf(*trained.data)) {
     for (const StorePart& own : StoresOf(*read.data)) {
-      if (theirs.store->fingerprint() != own.store->fingerprint()) continue;
-      for (uint64_t d = 0; d < own.store->num_documents(); ++d) {
-        if (Reads(trained, theirs.first_document + d) &&
-            Reads(read, own.first_document + d)) {
+      if (theirs.fingerprint != own.fingerprint) continue;
+      for (uint64_t d = 0; d < own.documents; ++d) {
+        if (ReadsDocument(trained, theirs.first_document + d) &&
+            ReadsDocument(read, own.first_document + d)) {
           (*marks)[own.first_document + d] = true;
         }
       }

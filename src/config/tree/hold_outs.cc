@@ -17,32 +17,6 @@
 namespace poniente::internal {
 namespace {
 
-// A store of a source, and which documents of the source are its own.
-struct StorePart {
-  uint64_t fingerprint = 0;
-  uint64_t first_document = 0;
-  uint64_t documents = 0;
-};
-
-std::vector<StorePart> StoresOf(const TokenSource& source) {
-  std::vector<StorePart> parts;
-  const auto* const joined = dynamic_cast<const JoinedStores*>(&source);
-  if (joined == nullptr) {
-    parts.push_back({source.fingerprint(), 0, source.num_documents()});
-    return parts;
-  }
-  uint64_t first = 0;
-  for (const auto& store : joined->stores()) {
-    parts.push_back({store->fingerprint(), first, store->num_documents()});
-    first += store->num_documents();
-  }
-  return parts;
-}
-
-bool Reads(const ConfigSource& source, uint64_t document) {
-  return source.documents == nullptr || source.documents->Contains(document);
-}
-
 uint64_t CommonWindows(const Selection& a, const Selection& b) {
   const uint64_t windows = std::min(a.size(), b.size());
   uint64_t count = 0;
@@ -61,10 +35,10 @@ uint64_t CommonDocuments(const ConfigSource& a, const StorePart& in_a,
   }
   uint64_t count = 0;
   for (uint64_t d = 0; d < documents; ++d) {
-    count +=
-        Reads(a, in_a.first_document + d) && Reads(b, in_b.first_document + d)
-            ? 1
-            : 0;
+    count += ReadsDocument(a, in_a.first_document + d) &&
+                     ReadsDocument(b, in_b.first_document + d)
+                 ? 1
+                 : 0;
   }
   return count;
 }
@@ -76,6 +50,25 @@ std::string HeldOutText(const ConfigSource& source) {
 }
 
 }  // namespace
+
+std::vector<StorePart> StoresOf(const TokenSource& source) {
+  std::vector<StorePart> parts;
+  const auto* const joined = dynamic_cast<const JoinedStores*>(&source);
+  if (joined == nullptr) {
+    parts.push_back({source.fingerprint(), 0, source.num_documents()});
+    return parts;
+  }
+  uint64_t first = 0;
+  for (const auto& store : joined->stores()) {
+    parts.push_back({store->fingerprint(), first, store->num_documents()});
+    first += store->num_documents();
+  }
+  return parts;
+}
+
+bool ReadsDocument(const ConfigSource& source, uint64_t document) {
+  return source.documents == nullptr || source.documents->Contains(document);
+}
 
 absl::StatusOr<Selection> SelectDocuments(const TokenSource& source,
                                           const NodeHoldOut& hold_out,

@@ -29,6 +29,19 @@ absl::StatusOr<Selection> SelectDocuments(const TokenSource& source,
 absl::StatusOr<Selection> SelectWindows(uint64_t windows,
                                         const NodeHoldOut& hold_out);
 
+// A store of a source, and which documents of the source are its own.
+struct StorePart {
+  uint64_t fingerprint = 0;
+  uint64_t first_document = 0;
+  uint64_t documents = 0;
+};
+
+// Returns the stores of a source: itself, unless it joins several.
+std::vector<StorePart> StoresOf(const TokenSource& source);
+
+// Returns whether the source reads a document, by its number there.
+bool ReadsDocument(const ConfigSource& source, uint64_t document);
+
 // What two sources both read.
 struct SharedData {
   // Whether they have a store in common: the same content, wherever it lies.
