@@ -34,7 +34,7 @@ struct PlannedRunStretch {
 };
 
 struct PlannedRunStage {
-  std::string name = {};
+  std::string name = {};  // as StageLabel()
   uint64_t first_step = 0;
   uint64_t end_step = 0;
   uint64_t samples = 0;
@@ -44,6 +44,9 @@ struct PlannedRunStage {
   double last_lr_scale = 1;
   // The step at which the shares stop changing; nullopt without a ramp.
   std::optional<uint64_t> ramp_end_step = std::nullopt;
+  // Whether the next stage, a change of the journal or the run's end ends the
+  // ramp before it has arrived.
+  bool is_ramp_cut = false;
   // At least one stretch; together they cover the stage.
   std::vector<PlannedRunStretch> stretches = {};
   // Bytes of stored tokens that a step reads, on average.

@@ -226,6 +226,8 @@ struct StepPlan {
 // A stage after all places in the run have been resolved.
 struct PlannedStage {
   uint64_t start_step = 0;
+  // Its number in ScheduleOptions::stages; nullopt for the one put before them.
+  std::optional<uint32_t> stated = std::nullopt;
   std::string name = {};
   double lr_scale = 1.0;
   // Factor at the stage's end, if lr_scale moves in a line.
@@ -244,6 +246,11 @@ struct PlannedStage {
   std::map<std::string, double> numbers = {};
   bool ramps_temperature = false;
 };
+
+// Returns how a stage is named where people read it: by its name; without one,
+// by its place in the description, "stages[2]"; "start" for the stage that is
+// put before the first.
+std::string StageLabel(const PlannedStage& stage);
 
 // Consecutive steps of one batch size and sequence length, up to the next
 // stretch.

@@ -59,7 +59,7 @@ struct TracedSample {
 
 struct TracedStep {
   StepPlan plan = {};
-  std::string stage_name = {};  // "stage 2" for one without a name
+  std::string stage_name = {};  // as StageLabel()
   std::vector<TracedSample> samples = {};
 };
 

@@ -162,7 +162,7 @@ class ShuffleNodeRecipe final : public NodeRecipe {
     if (!lengths[0].is_endless || has_eras()) return absl::OkStatus();
     return absl::InvalidArgumentError(
         "an endless dataset cannot be shuffled as a whole; Take() a finite "
-        "part of it, or use EraShuffle()");
+        "part of it, or shuffle it in eras (EraShuffle(), era_items)");
   }
 
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,

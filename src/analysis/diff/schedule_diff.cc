@@ -81,6 +81,22 @@ class ScheduleDiff {
     }
   }
 
+  // Stages of both runs that begin at another step.
+  void CompareStarts() {
+    const std::map<std::string, PlannedStage> others = StagesByName(b_);
+    for (const auto& [name, in_a] : StagesByName(a_)) {
+      const auto found = others.find(name);
+      if (found == others.end()) continue;
+      const PlannedStage& in_b = found->second;
+      if (in_a.start_step == in_b.start_step) continue;
+      const bool is_a_first = in_a.start_step < in_b.start_step;
+      Add(absl::StrCat("start_step of stage '", name, "'"), in_a.start_step,
+          in_b.start_step,
+          is_a_first ? StepFromCut(a_, in_a) : StepFromCut(b_, in_b),
+          compared_.first && (ChangesShares(in_a) || ChangesShares(in_b)));
+    }
+  }
+
   // Labels change where stages begin, but for lr_scale, which may be a line:
   // two lines are the same if they are so in two steps.
   void CompareLabels() {
@@ -105,6 +121,36 @@ class ScheduleDiff {
            std::optional<uint64_t> from_step, bool decides_tokens) {
     differences_->push_back({std::move(what), std::move(a), std::move(b),
                              from_step, decides_tokens});
+  }
+
+  // Of stages whose names are their own.
+  static std::map<std::string, PlannedStage> StagesByName(
+      const Schedule& schedule) {
+    std::map<std::string, PlannedStage> stages;
+    std::set<std::string> several;
+    for (const PlannedStage& stage : schedule.stages()) {
+      if (stage.name.empty()) continue;
+      if (!stages.emplace(stage.name, stage).second) several.insert(stage.name);
+    }
+    for (const std::string& name : several) stages.erase(name);
+    return stages;
+  }
+
+  static bool ChangesShares(const PlannedStage& stage) {
+    return !stage.weights.empty() || stage.temperature || stage.ramp_samples;
+  }
+
+  // A stage that changes shares within a block cuts it, so that the order of
+  // the samples before it is another, too.
+  uint64_t StepFromCut(const Schedule& schedule,
+                       const PlannedStage& stage) const {
+    const uint64_t start = stage.start_step;
+    if (!compared_.first || !ChangesShares(stage)) return start;
+    const uint64_t first = compared_.first->step;
+    if (first >= start) return start;
+    const uint64_t end_of_first = schedule.FirstSample(first + 1);
+    const uint64_t block = schedule.mixture_options().block_size;
+    return schedule.FirstSample(start) < end_of_first + block ? first : start;
   }
 
   std::set<uint64_t> StretchStarts() const {
@@ -195,6 +241,7 @@ void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
   ScheduleDiff diff(a, b, compared, differences);
   diff.CompareSizes();
   diff.CompareCuts();
+  diff.CompareStarts();
   diff.CompareLabels();
   if (StepsOf(a) != StepsOf(b)) {
     differences->push_back(

@@ -126,7 +126,7 @@ double RunSteps::LrScale(uint64_t step) const {
 PlannedRunStage RunSteps::Stage(size_t number) const {
   const PlannedStage& planned = schedule_.stages()[number];
   PlannedRunStage stage;
-  stage.name = planned.name;
+  stage.name = StageLabel(planned);
   stage.first_step = planned.start_step;
   for (const RunInterval& interval : intervals_) {
     if (interval.stage != number) continue;
@@ -139,17 +139,18 @@ PlannedRunStage RunSteps::Stage(size_t number) const {
   }
   stage.lr_scale = LrScale(stage.first_step);
   stage.last_lr_scale = LrScale(stage.end_step - 1);
-  const uint64_t ramp_end = RampEndOf(planned);
-  if (ramp_end > planned.start_sample) {
-    stage.ramp_end_step = ramp_end < FirstSample(stage.end_step)
-                              ? StepOf(ramp_end - 1) + 1
-                              : stage.end_step;
+  const uint64_t end = FirstSample(stage.end_step);
+  const Ramp ramp = RampOf(planned);
+  if (ramp.end > planned.start_sample) {
+    stage.ramp_end_step =
+        ramp.end < end ? StepOf(ramp.end - 1) + 1 : stage.end_step;
+    stage.is_ramp_cut = ramp.is_cut || ramp.end > end;
   }
   return stage;
 }
 
-uint64_t RunSteps::RampEndOf(const PlannedStage& planned) const {
-  if (planned.ramp_samples == 0) return planned.start_sample;
+RunSteps::Ramp RunSteps::RampOf(const PlannedStage& planned) const {
+  if (planned.ramp_samples == 0) return {planned.start_sample};
   // Whole steps of the ramp, which may end after what was stated.
   const uint64_t end = RampEnd({.start = planned.start_sample,
                                 .ramp_samples = planned.ramp_samples,
@@ -157,13 +158,14 @@ uint64_t RunSteps::RampEndOf(const PlannedStage& planned) const {
                                schedule_.mixture_options().block_size)
                            .value_or(planned.start_sample);
   const MixturePlan* const mixture = schedule_.mixture();
-  if (mixture == nullptr) return end;
+  if (mixture == nullptr) return {end};
   // A decision about the mixture is a stated stage, too.
   const StagePlan& plan = *mixture->stages();
   const size_t stated = plan.StatedAt(planned.start_sample);
-  if (plan.stated()[stated].ramp_end == 0) return planned.start_sample;
-  if (stated + 1 == plan.stated().size()) return end;
-  return std::min(end, plan.stated()[stated + 1].start);
+  if (plan.stated()[stated].ramp_end == 0) return {planned.start_sample};
+  if (stated + 1 == plan.stated().size()) return {end};
+  const uint64_t next = plan.stated()[stated + 1].start;
+  return {std::min(end, next), next < end};
 }
 
 }  // namespace poniente::internal

@@ -63,10 +63,14 @@ class RunSteps {
   absl::Status SetEnd(std::optional<uint64_t> length, LastBatch last_batch,
                       std::optional<uint64_t> steps);
   void AddIntervals();
-  // Returns the sample from which the stage's shares stay as they are: the end
-  // of its ramp, or a change of the journal that ends the ramp before. The
-  // stage's start if it has no ramp.
-  uint64_t RampEndOf(const PlannedStage& planned) const;
+  struct Ramp {
+    // The sample from which the stage's shares stay as they are: the end of its
+    // ramp, or a stage or change of the journal that ends the ramp before. The
+    // stage's start if it has no ramp.
+    uint64_t end = 0;
+    bool is_cut = false;  // by a stage or a change
+  };
+  Ramp RampOf(const PlannedStage& planned) const;
   const Stretch& StretchOf(uint64_t step) const;
 
   Schedule schedule_;

@@ -227,9 +227,7 @@ absl::StatusOr<TracedStep> TracedRun::Show(uint64_t step, uint32_t rank,
                             trace_.Resolve(step, rank, ranks));
   TracedStep traced;
   traced.plan = schedule().At(step);
-  traced.stage_name = traced.plan.stage_name.empty()
-                          ? absl::StrCat("stage ", traced.plan.stage)
-                          : traced.plan.stage_name;
+  traced.stage_name = StageLabel(schedule().stages()[traced.plan.stage]);
   for (SampleOrigin& origin : origins) {
     TracedSample& sample = traced.samples.emplace_back();
     PONIENTE_ASSIGN_OR_RETURN(sample.documents, DocumentsOf(origin));

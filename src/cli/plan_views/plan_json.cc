@@ -43,7 +43,7 @@ Json OrNull(const std::optional<T>& value) {
 Json StageJson(const PlannedRun& plan, size_t number) {
   const PlannedRunStage& stage = plan.stages[number];
   Json json;
-  json["name"] = StageName(plan, number);
+  json["name"] = stage.name;
   json["first_step"] = stage.first_step;
   json["end_step"] = stage.end_step;
   json["samples"] = stage.samples;
@@ -51,6 +51,7 @@ Json StageJson(const PlannedRun& plan, size_t number) {
   json["lr_scale"] = stage.lr_scale;
   json["last_lr_scale"] = stage.last_lr_scale;
   json["ramp_end_step"] = OrNull(stage.ramp_end_step);
+  json["is_ramp_cut"] = stage.is_ramp_cut;
   json["bytes_per_step"] = Number(stage.bytes_per_step);
   json["stretches"] = Json::array();
   for (const auto& stretch : stage.stretches) {

@@ -90,11 +90,6 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
 
 }  // namespace
 
-std::string StageName(const PlannedRun& plan, size_t stage) {
-  const std::string& name = plan.stages[stage].name;
-  return name.empty() ? absl::StrCat("stage ", stage) : name;
-}
-
 std::string ShortCount(double number) {
   if (number >= 1e9) return absl::StrFormat("%.1f B", number / 1e9);
   if (number >= 1e6) return absl::StrFormat("%.1f M", number / 1e6);

@@ -12,9 +12,6 @@
 
 namespace poniente::cli {
 
-// Returns the stage's name ("anneal"), or "stage 3" if it has none.
-std::string StageName(const PlannedRun& plan, size_t stage);
-
 // Returns warnings to read before the run: starved and over-repeated sources,
 // data that end early. Returns few lines, even if there are many sources.
 std::vector<std::string> Warnings(const PlannedRun& plan);

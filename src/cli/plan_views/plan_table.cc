@@ -39,6 +39,12 @@ std::string LrScale(const PlannedRunStage& stage) {
   return first == last ? first : absl::StrCat(first, "..", last);
 }
 
+std::string RampEndText(const PlannedRunStage& stage) {
+  if (!stage.ramp_end_step) return "-";
+  return absl::StrCat(Count(*stage.ramp_end_step),
+                      stage.is_ramp_cut ? " (cut)" : "");
+}
+
 void PrintStages(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"stage", "steps", "batch", "seq_len", "samples",
                             "tokens", "lr_scale", "read per step"}};
@@ -49,15 +55,14 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const PlannedRunStage& stage = plan.stages[i];
     rows.push_back(
-        {OneLine(StageName(plan, i)),
+        {OneLine(plan.stages[i].name),
          absl::StrCat(Count(stage.first_step), "..", Count(stage.end_step - 1)),
          Range(stage, [](const auto& stretch) { return stretch.batch_size; }),
          Range(stage, [](const auto& stretch) { return stretch.seq_len; }),
          Count(stage.samples), ShortCount(static_cast<double>(stage.tokens)),
          LrScale(stage), Bytes(stage.bytes_per_step)});
     if (!has_ramps) continue;
-    rows.back().push_back(stage.ramp_end_step ? Count(*stage.ramp_end_step)
-                                              : "-");
+    rows.back().push_back(RampEndText(stage));
   }
   PrintTable(rows, out);
 }
@@ -80,7 +85,7 @@ std::string Approximately(const PlannedRunSource& source) {
 void PrintPlannedTokens(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"tokens of", "one epoch"}};
   for (size_t i = 0; i < StageColumns(plan); ++i) {
-    rows[0].push_back(OneLine(StageName(plan, i)));
+    rows[0].push_back(OneLine(plan.stages[i].name));
   }
   rows[0].insert(rows[0].end(), {"all", "share", "epochs", "first repeat"});
   for (const PlannedRunSource& source : plan.sources) {
@@ -122,7 +127,7 @@ std::string SamplesAndEpochs(const PlannedRunSource& source, size_t stage) {
 void PrintSamples(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"samples of (epochs)"}};
   for (size_t i = 0; i < StageColumns(plan); ++i) {
-    rows[0].push_back(OneLine(StageName(plan, i)));
+    rows[0].push_back(OneLine(plan.stages[i].name));
   }
   rows[0].push_back("all");
   for (const PlannedRunSource& source : plan.sources) {
@@ -193,7 +198,7 @@ void PrintInfilling(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"filled in the middle"}};
   const size_t stages = StageColumns(plan);
   for (size_t i = 0; i < stages; ++i) {
-    rows[0].push_back(OneLine(StageName(plan, i)));
+    rows[0].push_back(OneLine(plan.stages[i].name));
   }
   if (stages == 0) rows[0].emplace_back("rate");
   for (const PlannedRunSource& source : plan.sources) {

@@ -143,6 +143,7 @@ absl::StatusOr<std::vector<PlannedStage>> PlanStages(
     const RunLayout::Start& start = layout.starts()[s];
     PlannedStage& planned = stages.emplace_back();
     planned.start_step = start.step;
+    planned.stated = static_cast<uint32_t>(s);
     planned.start_sample = start.sample;
     planned.name = stage.name;
     planned.lr_scale = stage.lr_scale;

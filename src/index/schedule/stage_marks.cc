@@ -4,7 +4,14 @@
 #include "absl/strings/str_cat.h"
 #include "index/schedule/place_text.h"
 
-namespace poniente::internal {
+namespace poniente {
+
+std::string StageLabel(const PlannedStage& stage) {
+  if (!stage.name.empty()) return stage.name;
+  return stage.stated ? absl::StrCat("stages[", *stage.stated, "]") : "start";
+}
+
+namespace internal {
 
 std::string StageLabel(size_t stage, const std::string& name) {
   return name.empty() ? absl::StrCat("stage ", stage)
@@ -86,4 +93,5 @@ std::vector<std::string> StretchStartTexts(
   return texts;
 }
 
-}  // namespace poniente::internal
+}  // namespace internal
+}  // namespace poniente

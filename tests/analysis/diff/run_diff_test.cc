@@ -288,6 +288,27 @@ TEST_F(RunDiffTest, AStageThatStartsLaterOrInTheMiddleOfABlock) {
   }
 }
 
+TEST_F(RunDiffTest, AStageThatMovesIsNamed) {
+  // The block of samples 1920 to 2047 is cut by it.
+  const RunDiff diff = DiffWith(With("start_step = 200", "start_step = 240"));
+  EXPECT_THAT(diff.differences,
+              ElementsAre(Is("weight of 'a'", 0.25, 0.5, 200),
+                          Is("weight of 'rest'", 0.75, 0.5, 200),
+                          Is("start_step of stage 'end'", uint64_t{200},
+                             uint64_t{240}, 192),
+                          Concerns("stage")));
+  const RunDiff labels =
+      Diff(With("weights = { a = 0.25, rest = 0.75 }", "lr_scale = 0.5"),
+           With("start_step = 200\nweights = { a = 0.25, rest = 0.75 }",
+                "start_step = 240\nlr_scale = 0.5"));
+  EXPECT_FALSE(labels.compared.first.has_value());
+  EXPECT_THAT(labels.differences,
+              Contains(Is("start_step of stage 'end'", uint64_t{200},
+                          uint64_t{240}, 200)));
+  EXPECT_THAT(DiffWith(With("seed = 5", "seed = 6")).differences,
+              Each(Not(Concerns("start_step"))));
+}
+
 TEST_F(RunDiffTest, ASeed) {
   const RunDiff diff = DiffWith(With("seed = 5", "seed = 6"));
   EXPECT_EQ(diff.compared.first->step, 0u);

@@ -92,6 +92,26 @@ TEST_F(PlanTest, ARampEndsWithItsLastWholeStep) {
   EXPECT_EQ(schedule.At(230).weights, schedule.At(299).weights);
 }
 
+TEST_F(PlanTest, ARampThatIsCutIsCalledSo) {
+  const std::string staged = std::string(kStaged) + "ramp_steps = 40\n";
+  const auto last = [&](const std::string& text) {
+    auto plan = MakePlan(Parse(text), std::nullopt);
+    EXPECT_THAT(plan, testing::IsOk());
+    return plan->stages[1];
+  };
+  const PlannedRunStage whole = last(staged);
+  EXPECT_EQ(whole.ramp_end_step, 240u);
+  EXPECT_FALSE(whole.is_ramp_cut);
+  const PlannedRunStage cut =
+      last(staged + "[[data.stages]]\nstart_step = 220\nweights = { a = 1 }\n");
+  EXPECT_EQ(cut.ramp_end_step, 220u);
+  EXPECT_TRUE(cut.is_ramp_cut);
+  const PlannedRunStage beyond =
+      last(std::string(kStaged) + "ramp_steps = 400\n");
+  EXPECT_EQ(beyond.ramp_end_step, 300u);
+  EXPECT_TRUE(beyond.is_ramp_cut);
+}
+
 TEST_F(PlanTest, KnowsTheOrderOfConcatAndTake) {
   const auto total = [&](const std::string& node) {
     auto plan = MakePlan(Parse("[data]\nsteps = 5\nbatch_size = 10\n"

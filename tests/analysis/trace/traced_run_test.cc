@@ -191,9 +191,9 @@ TEST(TracedRunTest, LaterViewsHaveItemsOfTheirOwn) {
 
 TEST(TracedRunTest, AStepHasItsStageAndItsRanksShares) {
   const TracedRun run = NestedStaged(400);
-  EXPECT_EQ(run.Show(0)->stage_name, "stage 0");
+  EXPECT_EQ(run.Show(0)->stage_name, "start");
   EXPECT_EQ(run.Show(200)->stage_name, "late");
-  EXPECT_EQ(run.Show(399)->stage_name, "stage 2");
+  EXPECT_EQ(run.Show(399)->stage_name, "stages[1]");
   EXPECT_EQ(run.Show(200)->plan.lr_scale, 0.5);
   const auto origins = [&](uint32_t rank, uint32_t ranks) {
     const TracedStep shown = *run.Show(300, rank, ranks);
