@@ -68,9 +68,9 @@ struct ItemLoaderOptions {
 
   // Makes a batch of this rank's items, which are in the order of their
   // samples; none if a step has fewer samples than there are ranks. May return
-  // an error. It must be pure, and may run on several threads at once: that of
-  // the loader, and those in NextBlocking(). Default: the vector itself; must
-  // be set if Batch is another type.
+  // an error. It must be pure, and may run on several threads at once: those
+  // of the loader, and those that wait in Next() or NextBlocking(). Default:
+  // the vector itself; must be set if Batch is another type.
   std::function<absl::StatusOr<Batch>(std::vector<T>)> collate = nullptr;
 
   // Batches in flight or ready ahead of the consumer. At most 65536. Default:
@@ -264,10 +264,13 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 //     asked for in one request; if this fails, they are asked for one by one.
 // Threads: batches are made on a thread of the loader's. While no item had to
 //     be waited for, a NextBlocking() that would wait makes batches itself, on
-//     its own thread. So the tree's functions and `collate` may run on both at
-//     once, as every dataset allows. Next() resumes on the executor of the
-//     awaiting coroutine. All members may be called from any thread, but only
-//     one Next() may be in progress; a second one returns FailedPrecondition.
+//     its own thread. So does a Next(), once in a turn of its executor, if the
+//     last request took less than 1 ms; if an item then has to be waited for, a
+//     thread of the loader's goes on with it. So the tree's functions and
+//     `collate` may run on several threads at once, as every dataset allows.
+//     Next() resumes on the executor of the awaiting coroutine. All members may
+//     be called from any thread, but only one Next() may be in progress; a
+//     second one returns FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the error of the dataset, or by
 //     "collate: " and that of the function; OutOfRange from either becomes
 //     Internal. An exception becomes a status: ResourceExhausted for bad_alloc,

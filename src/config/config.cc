@@ -22,10 +22,10 @@
 #include "loader/batch_checks.h"
 #include "loader/loader_errors.h"
 #include "poniente/dataset_tree.h"
-#include "store/in_parallel.h"
 #include "store/journal/journal_file.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente {

@@ -5,11 +5,8 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
-
-#include "util/alike_lines.h"
 
 namespace poniente::internal {
 namespace {
@@ -62,17 +59,6 @@ void InParallel(size_t count, const std::function<void(size_t)>& each) {
   guarded();
   others.clear();  // joins them
   if (thrown != nullptr) std::rethrow_exception(thrown);
-}
-
-absl::Status JoinErrors(std::span<const absl::Status> statuses) {
-  absl::StatusCode code = absl::StatusCode::kOk;
-  std::vector<std::string> messages;
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
-    if (messages.empty()) code = status.code();
-    messages.emplace_back(status.message());
-  }
-  return absl::Status(code, JoinAlikeLines(messages));
 }
 
 }  // namespace poniente::internal

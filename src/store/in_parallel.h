@@ -6,9 +6,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
-
-#include "absl/status/status.h"
 
 namespace poniente::internal {
 
@@ -18,11 +15,6 @@ namespace poniente::internal {
 // or tasks. If a call throws, throws the first exception; some calls may then
 // not have been made.
 void InParallel(size_t count, const std::function<void(size_t)>& each);
-
-// Returns OK if all statuses are OK; else an error with the code of the first
-// one and all messages, a few lines for those that are alike
-// (JoinAlikeLines()).
-absl::Status JoinErrors(std::span<const absl::Status> statuses);
 
 }  // namespace poniente::internal
 

@@ -82,4 +82,15 @@ std::string JoinAlikeLines(std::span<const std::string> lines) {
   return text;
 }
 
+absl::Status JoinErrors(std::span<const absl::Status> statuses) {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::vector<std::string> messages;
+  for (const absl::Status& status : statuses) {
+    if (status.ok()) continue;
+    if (messages.empty()) code = status.code();
+    messages.emplace_back(status.message());
+  }
+  return absl::Status(code, JoinAlikeLines(messages));
+}
+
 }  // namespace poniente::internal

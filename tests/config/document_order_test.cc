@@ -618,7 +618,7 @@ TEST_F(DocumentOrderTest, ErrorsSayWhereAndWhat) {
   };
   EXPECT_THAT(
       error("tokens = 1000\n" + order),
-      AllOf(at("7:19: data.order_documents cannot be stated with tokens"),
+      AllOf(at("7:19: data.order_documents is not for a source without files (tokens"),
             HasSubstr("leave it out")));
   EXPECT_THAT(error("concat = [{ path = 's' }]\n" + order),
               at("7:19: data.order_documents is allowed only with path or "

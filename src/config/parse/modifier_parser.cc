@@ -87,9 +87,11 @@ std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
                "windows from the documents end to end; leave it out");
   }
   if (packing.is_packed && spec.kind == NodeKind::kDeclared) {
-    node.Error("pack_documents",
-               "cannot be stated with tokens: where the documents of a source "
-               "without data end is not known; leave it out, or state false");
+    node.Error(
+        "pack_documents",
+        "is not for a source without files (tokens, or a dataset of the "
+        "program): where its documents end is not known; leave it out, or "
+        "state false");
   }
   return packing;
 }

@@ -120,8 +120,8 @@ std::optional<NodeOrder> ParseDocumentOrder(TableReader& node,
   if (!node.Has(kKey)) return std::nullopt;
   if (spec.kind == NodeKind::kDeclared) {
     node.Error(kKey,
-               "cannot be stated with tokens: where the documents of a source "
-               "without data end is not known; leave it out");
+               "is not for a source without files (tokens, or a dataset of the "
+               "program): where its documents end is not known; leave it out");
     return std::nullopt;
   }
   if (spec.kind != NodeKind::kStore && spec.kind != NodeKind::kHub) {

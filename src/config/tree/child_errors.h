@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "poniente/run.h"
-#include "store/in_parallel.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

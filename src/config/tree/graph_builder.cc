@@ -27,6 +27,7 @@
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

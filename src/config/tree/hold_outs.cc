@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
 #include "store/catalog/joined_stores.h"
-#include "store/in_parallel.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

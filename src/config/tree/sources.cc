@@ -22,6 +22,7 @@
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/read/token_store_access.h"
+#include "util/alike_lines.h"
 #include "util/check.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"

@@ -115,11 +115,22 @@ class ItemPrefetch::Core {
   void Enqueue(RequestList* one, RequestList::iterator before)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunRequests();
+  // Asio has lost a request or a wait.
+  void Break();
   void RunSpinning();
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
   void LaunchNext(boost::asio::io_context* context);
-  bool RequestHere();
+  // Whether requests may be made on the thread of the consumer, who waits.
+  bool MayRequestHere() const;
+  // What is done if such a request waits for something outside.
+  enum class Waits {
+    kBlocks,    // this thread waits, too
+    kLeavesIt,  // another thread goes on with it
+  };
+  bool RequestHere(Waits waits);
+  bool LeaveToThread();  // false: it could not
+  void RunLeft();
   // Makes the batches of the request; fewer than its steps if the run ends.
   Task<std::vector<MadeBatch>> Make(Request* request);
   void Arrive(RequestList::iterator request, Batches batches);
@@ -154,7 +165,8 @@ class ItemPrefetch::Core {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
       work_;
   std::thread thread_;
-  // The event loop of the consumer's own requests.
+  // The event loop of the consumer's own requests, of which there is one at a
+  // time.
   boost::asio::io_context consumer_context_{1};
   ShortSpin next_spin_;  // used by the Next() in progress
 
@@ -162,6 +174,8 @@ class ItemPrefetch::Core {
   std::atomic<uint64_t> to_do_ = 0;
   // Requests since an event loop last had to wait for one.
   std::atomic<uint64_t> calm_requests_ = 0;
+  // The last request took less than kLongRequest / 2.
+  std::atomic<bool> is_quick_ = false;
   // The length of the dataset can no longer change.
   std::atomic<bool> is_final_ = false;
   std::atomic<bool> next_awaited_ = false;
@@ -178,6 +192,9 @@ class ItemPrefetch::Core {
   uint64_t num_ready_ ABSL_GUARDED_BY(mu_) = 0;    // and with a batch
   RequestList queued_ ABSL_GUARDED_BY(mu_);        // not begun, by step
   RequestList under_way_ ABSL_GUARDED_BY(mu_);
+  // Goes on with a consumer's request that waits, if the consumer may not.
+  std::thread left_thread_ ABSL_GUARDED_BY(mu_);
+  bool is_left_ ABSL_GUARDED_BY(mu_) = false;        // it has one
   uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
   uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
   // The next batch is the first one, or the first after a Seek() or an error.

@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <new>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "loader/items/item_prefetch.h"
@@ -83,8 +85,13 @@ void ItemPrefetch::Core::Stop() {
   CloseAndCancel();
   work_.reset();
   thread_.join();
-  MutexLock lock(&mu_);
-  ready_event_.reset();
+  std::thread left;
+  {
+    MutexLock lock(&mu_);
+    left = std::exchange(left_thread_, std::thread());
+    ready_event_.reset();
+  }
+  if (left.joinable()) left.join();
 }
 
 // Waits until there is room for a whole request, so that the thread is woken
@@ -150,14 +157,18 @@ void ItemPrefetch::Core::RunRequests() {
       RunSpinning();
       return;
     } catch (const std::bad_alloc&) {
-      {
-        MutexLock lock(&mu_);
-        is_broken_ = true;
-        UpdateReadyEvent();
-      }
-      TryToNotify();
+      Break();
     }
   }
+}
+
+void ItemPrefetch::Core::Break() {
+  {
+    MutexLock lock(&mu_);
+    is_broken_ = true;
+    UpdateReadyEvent();
+  }
+  TryToNotify();
 }
 
 // As context_.run(), but where all requests have ended, so that only the
@@ -212,34 +223,75 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
   }
 }
 
-// On the thread of the one NextBlocking(), instead of waiting: makes the first
-// batches that nobody has begun. Returns whether there were any.
-bool ItemPrefetch::Core::RequestHere() {
+bool ItemPrefetch::Core::MayRequestHere() const {
   if (!is_final_.load(std::memory_order_relaxed) ||
       calm_requests_.load(std::memory_order_relaxed) < kCalmRequests) {
     return false;
   }
-  {
-    MutexLock lock(&mu_);
-    if (queued_.empty()) return false;
-  }
+  MutexLock lock(&mu_);
+  return !queued_.empty() && !is_left_;
+}
+
+// On the consumer's thread, instead of waiting: makes the first batches that
+// nobody has begun. Returns whether there were any.
+bool ItemPrefetch::Core::RequestHere(Waits waits) {
+  if (!MayRequestHere()) return false;
   try {
     asio::post(consumer_context_, [this] { LaunchNext(&consumer_context_); });
     consumer_context_.restart();
     while (!consumer_context_.stopped()) {
       if (consumer_context_.poll() > 0 || consumer_context_.stopped()) continue;
       calm_requests_.store(0, std::memory_order_relaxed);
+      if (waits == Waits::kLeavesIt && LeaveToThread()) return false;
       consumer_context_.run_one();
     }
   } catch (const std::bad_alloc&) {  // of Asio, which has lost the request
-    {
-      MutexLock lock(&mu_);
-      is_broken_ = true;
-      UpdateReadyEvent();
-    }
-    TryToNotify();
+    Break();
   }
   return true;
+}
+
+// The consumer's thread has an event loop to run, and the loader's may have the
+// request that this one waits for.
+bool ItemPrefetch::Core::LeaveToThread() {
+  std::thread ended;
+  bool is_left = false;
+  {
+    MutexLock lock(&mu_);
+    ended = std::exchange(left_thread_, std::thread());
+    const auto request = std::find_if(
+        under_way_.begin(), under_way_.end(),
+        [this](const Request& one) { return one.context != &context_; });
+    if (request != under_way_.end()) {
+      const std::chrono::nanoseconds now = ThreadCpuTime();
+      counters_.ComputedByConsumer(now - request->cpu_before);
+      request->cpu_before = {};
+    }
+    // Stop() joins what is there then.
+    if (!is_closed_) {
+      try {
+        left_thread_ = std::thread([this] { RunLeft(); });
+        is_left_ = true;
+      } catch (const std::system_error&) {  // no thread is to be had
+      }
+    }
+    is_left = is_left_;
+    if (!is_left && request != under_way_.end()) {
+      request->cpu_before = ThreadCpuTime();
+    }
+  }
+  if (ended.joinable()) ended.join();
+  return is_left;
+}
+
+void ItemPrefetch::Core::RunLeft() {
+  try {
+    consumer_context_.run();
+  } catch (const std::bad_alloc&) {
+    Break();
+  }
+  MutexLock lock(&mu_);
+  is_left_ = false;
 }
 
 Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
@@ -376,6 +428,8 @@ bool ItemPrefetch::Core::AskOneByOne(const Request& failed) {
 void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
   const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 1 &&
                        is_final_.load(std::memory_order_relaxed);
+  is_quick_.store(!has_failed && took < kLongRequest / 2,
+                  std::memory_order_relaxed);
   if (!is_calm || has_failed) {
     request_steps_ = 1;
   } else if (took < kLongRequest / 2) {

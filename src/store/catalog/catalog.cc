@@ -20,6 +20,7 @@
 #include "store/manifest/manifest.h"
 #include "store/posix_file.h"
 #include "store/read/token_store_access.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente {

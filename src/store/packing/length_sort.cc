@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "store/in_parallel.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

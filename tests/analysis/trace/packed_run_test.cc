@@ -233,7 +233,7 @@ TEST_F(PackedRunTest, MistakesNameTheirPlace) {
   EXPECT_THAT(Parse("path = 'a'\noverlap = 1\npack_documents = true"),
               refused("overlap", "cannot be combined with pack_documents"));
   EXPECT_THAT(Parse("tokens = 90000\npack_documents = true"),
-              refused("cannot be stated with tokens"));
+              refused("is not for a source without files (tokens"));
   EXPECT_THAT(Parse("pack_documents = true\nflat.a.tokens = 90000"),
               refused("pack_documents = false"));
   EXPECT_THAT(Parse("pack_documents = { index_file = 'x' }\nflat.a.path = 'a'"),
