@@ -184,7 +184,7 @@ class Journal {
   std::vector<JournalEntry> EntriesOf(RunChange::Kind kind) const;
   // Returns where an entry begins to hold. REQUIRES: i < size().
   uint64_t sample(size_t i) const;
-  // Returns the step at which the last change was decided. What decides changes
+  // Returns the last step at which a change was decided. What decides changes
   // by itself, and is started again from a checkpoint, makes no decision at
   // this step or before it: it stands in the journal.
   std::optional<uint64_t> last_step() const;

@@ -373,7 +373,7 @@ class Loader {
       const SteerOptions& options = SteerOptions()) const;
   // Returns all changes so far.
   Journal journal() const;
-  // Returns the step that was next when the last change was decided; nullopt if
+  // Returns the last step that was next when a change was decided; nullopt if
   // there is none. A program that decides by itself, and was started again from
   // a checkpoint, decides nothing at this step and before: it did so.
   std::optional<uint64_t> last_decision() const;

@@ -166,7 +166,7 @@ struct StepChange {
     kRampStart,   // they begin to change, by a ramp
     kRampEnd,     // they have arrived at those of the stage
     kThresholds,  // a stage filters components by other thresholds
-    kDecision,    // a decision made during the run holds (With())
+    kDecision,    // a decision made during the run holds
   };
 
   Kind kind = Kind::kStage;
@@ -191,6 +191,8 @@ std::string ToString(const StepChange& change);
 struct PlannedChange {
   uint64_t step = 0;
   StepChange change = {};
+  // For a nested mixture: the first of its own samples that it holds for.
+  uint64_t mixture_sample = 0;
 
   friend bool operator==(const PlannedChange&, const PlannedChange&) = default;
 };
@@ -313,6 +315,12 @@ class Schedule {
   // itself: those of nested mixtures, and of thresholds. Changes at step 0, and
   // at steps that the run does not have, are left out. They change no sample.
   Schedule WithChanges(std::vector<PlannedChange> further) const;
+  // The same with `nested` in place of all changes of nested mixtures.
+  Schedule WithNestedChanges(std::vector<PlannedChange> nested) const;
+  // Returns the same schedule with the decisions among its changes, which are
+  // not about the root mixture's shares: of each, only the sample of the run
+  // and the label are used. They come in order, also with those of With().
+  Schedule WithDecided(std::span<const MixtureDecision> decisions) const;
 
   // Returns the tokens per item of the datasets; samples are parts of such
   // items.

@@ -21,6 +21,7 @@
 #include "dataset/steering/steered_run.h"
 #include "loader/batch_checks.h"
 #include "loader/loader_errors.h"
+#include "loader/metrics/loader_reports.h"
 #include "poniente/dataset_tree.h"
 #include "store/journal/journal_file.h"
 #include "store/manifest/known_store.h"
@@ -59,6 +60,15 @@ absl::StatusOr<internal::ParsedRun> LoadFile(const std::string& path) {
 
 absl::StatusOr<Journal> JournalOf(const Run& run, const std::string& path) {
   absl::StatusOr<Journal> journal = internal::ReadJournal(path);
+  // Else the first change would be refused, days later.
+  const std::filesystem::path folder =
+      std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (journal.ok() && !std::filesystem::is_directory(folder, ignored)) {
+    journal = absl::NotFoundError(absl::StrCat(
+        "the journal would be '", path, "', but there is no folder '",
+        folder.string(), "'; make it, or state another path"));
+  }
   if (journal.ok()) return journal;
   return internal::Prepend(journal.status(),
                            internal::ToString(run.journal_location));
@@ -266,8 +276,19 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
   if (options.rank == 0) {
     const auto file = std::make_shared<internal::JournalFile>(
         parts_->journal_path, with_journal.journal);
-    with_journal.journal_sink = [file](std::string_view line) {
-      return file->Append(line);
+    const auto kept = std::make_shared<Journal>(with_journal.journal);
+    with_journal.journal_sink = [config = *this, sink = options.warning_sink,
+                                 file, kept](std::string_view line) {
+      absl::Status appended = file->Append(line);
+      if (!appended.ok()) return appended;
+      const absl::StatusOr<JournalEntry> entry = kept->Check(line);
+      if (!entry.ok()) return absl::OkStatus();
+      for (const std::string& warning :
+           internal::NewlyTrained(config, *kept, *entry)) {
+        internal::EmitLine(sink, "warning: ", warning);
+      }
+      kept->AppendChecked(line, *entry);
+      return absl::OkStatus();
     };
   }
   return Loader::CreateSteered(parts_->steered, journal().size(),

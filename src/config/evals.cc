@@ -257,4 +257,30 @@ void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
   }
 }
 
+std::vector<std::string> NewlyTrained(const Config& config,
+                                      const Journal& journal,
+                                      const JournalEntry& entry) {
+  if (entry.change.weights.empty()) return {};
+  std::vector<JournalEntry> entries = journal.entries();
+  entries.push_back(entry);
+  const std::span<const JournalEntry> all = entries;
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  for (const RunEval& eval : config.run().evals) {
+    const absl::StatusOr<Config> opened = config.Eval(eval.name);
+    if (!opened.ok()) continue;
+    const auto warn = [&](std::span<const JournalEntry> of,
+                          std::vector<std::string>* warnings) {
+      WarnOfTrained(config.run(), of, config.sources(), eval, opened->sources(),
+                    warnings);
+    };
+    warn(all.first(all.size() - 1), &before);
+    warn(all, &after);
+  }
+  std::erase_if(after, [&before](const std::string& warning) {
+    return std::find(before.begin(), before.end(), warning) != before.end();
+  });
+  return after;
+}
+
 }  // namespace poniente::internal

@@ -31,6 +31,12 @@ void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings);
 
+// Returns warnings that WarnOfTrained() gives once `entry` is in `journal`, but
+// did not before: of a source of weight 0 that is drawn from now on.
+std::vector<std::string> NewlyTrained(const Config& config,
+                                      const Journal& journal,
+                                      const JournalEntry& entry);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_CONFIG_EVALS_H_

@@ -2,6 +2,7 @@
 #include "loader/drop_checks.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,11 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "dataset/joined_path.h"
+#include "dataset/steering/dropped_source.h"
 
 namespace poniente::internal {
 namespace {
 
 constexpr size_t kShown = 4;
+// Up to here, it is looked up again what a change drops.
+constexpr uint64_t kFewDocuments = 1024;
 
 std::string WholeOf(const RunChange& split) {
   return JoinedPath(split.path, split.components[0]);
@@ -37,6 +41,33 @@ absl::Status CheckIsNotSplit(const RunChange& change, const Journal& journal) {
         absl::StrJoin(entry.change.added, ", ", add_part)));
   }
   return absl::OkStatus();
+}
+
+std::string WarningOfNothing(const JournalEntry& entry,
+                             const DatasetTree& tree) {
+  const RunChange& change = entry.change;
+  if (change.kind != RunChange::Kind::kDrop || change.masks ||
+      change.drops_items) {
+    return "";
+  }
+  uint64_t documents = 0;
+  for (const NumberRange& range : change.dropped) {
+    documents += range.end - range.begin;
+  }
+  if (documents > kFewDocuments) return "";
+  bool is_found = false;
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (leaf.path != change.path) continue;
+    is_found = true;
+    const auto items = DroppedItemsOf(*leaf.node, change);
+    if (!items.ok() || !items->empty()) return "";
+  }
+  if (!is_found) return "";
+  return absl::StrCat(
+      "change ", entry.number, " drops documents of '", change.path,
+      "' of which the run reads nothing (they are held out, left out, or in no "
+      "whole window), so it changes nothing; evaluations are not changed by "
+      "drops");
 }
 
 std::string WarningOfOthers(const JournalEntry& entry, const Journal& journal,

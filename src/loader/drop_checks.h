@@ -23,6 +23,11 @@ absl::Status CheckIsNotSplit(const RunChange& change, const Journal& journal);
 std::string WarningOfOthers(const JournalEntry& entry, const Journal& journal,
                             const DatasetTree& tree);
 
+// Returns a warning if `entry` drops documents, not many, of which the run
+// reads nothing; else "". May read the ends of documents, and block meanwhile.
+std::string WarningOfNothing(const JournalEntry& entry,
+                             const DatasetTree& tree);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_LOADER_DROP_CHECKS_H_

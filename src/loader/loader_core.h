@@ -239,6 +239,8 @@ class Loader::Core {
   absl::Status HoldBack(uint64_t step, const JournalEntry& entry,
                         bool* is_late);
   void LetGo();
+  // Once, after a change of which nobody has the line.
+  void WarnIfNotKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
   class HeldBack;
   void Adopt(EditionPtr edition, uint64_t step);
   // Once the lengths of an edition are final, goes on with one that knows where
@@ -301,6 +303,7 @@ class Loader::Core {
   // Held while a change is made. Before mu_.
   mutable internal::Mutex steering_mu_;
   Journal journal_ ABSL_GUARDED_BY(steering_mu_);
+  bool has_warned_of_journal_ ABSL_GUARDED_BY(steering_mu_) = false;
   // Null until ReadyFd() is called.
   std::unique_ptr<internal::ReadyEvent> ready_event_ ABSL_GUARDED_BY(mu_);
 };

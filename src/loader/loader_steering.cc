@@ -186,14 +186,28 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
                               LineNow(*opened, options, /*holds_back=*/false));
     bool is_late = false;
     auto steered = SteerBy(line, &is_late);
+    if (steered.ok()) WarnIfNotKept();
     if (!is_late) return steered;
   }
   const HeldBack held_back(this);
   PONIENTE_ASSIGN_OR_RETURN(const std::string line,
                             LineNow(*opened, options, /*holds_back=*/true));
-  return SteerBy(line);
+  auto steered = SteerBy(line);
+  if (steered.ok()) WarnIfNotKept();
+  return steered;
 } catch (...) {
   return internal::StatusFromException(std::current_exception());
+}
+
+void Loader::Core::WarnIfNotKept() {
+  if (options_.journal_sink || has_warned_of_journal_) return;
+  has_warned_of_journal_ = true;
+  internal::EmitLine(
+      options_.warning_sink, "warning: ",
+      absl::StrCat("the run keeps no journal, so change ", journal_.size(),
+                   " is lost with this process, and states that are saved from "
+                   "now on cannot be resumed: state data.journal, or set "
+                   "LoaderOptions::journal_sink"));
 }
 
 absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry,
@@ -276,11 +290,14 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     opener_.Forget();
     for (const auto& made : when_made) made();
   }
-  const std::string others =
-      internal::WarningOfOthers(entry, journal_, edition->assembler.tree());
+  const DatasetTree& tree = edition->assembler.tree();
+  const std::string warnings[] = {
+      internal::WarningOfOthers(entry, journal_, tree),
+      internal::WarningOfNothing(entry, tree)};
   Adopt(std::move(edition), changed.step);
-  if (!others.empty()) {
-    internal::EmitLine(options_.warning_sink, "warning: ", others);
+  for (const std::string& warning : warnings) {
+    if (warning.empty()) continue;
+    internal::EmitLine(options_.warning_sink, "warning: ", warning);
   }
   if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());
   return holds_from;

@@ -596,8 +596,8 @@ TEST_F(DocumentOrderTest, CppDescribesTheSame) {
               StatusIs(kInvalid, HasSubstr("OrderDocuments() twice")));
   other.data = Declared(1000).OrderDocuments(order);
   EXPECT_THAT(Config::Create(other),
-              StatusIs(kInvalid, HasSubstr("data.order_documents cannot be "
-                                           "stated with tokens")));
+              StatusIs(kInvalid, HasSubstr("data.order_documents is not for a "
+                                           "source without files")));
   order.direction = static_cast<ScoreDirection>(9);
   other.data = Source("s").OrderDocuments(order);
   EXPECT_THAT(ToToml(other),
@@ -616,10 +616,10 @@ TEST_F(DocumentOrderTest, ErrorsSayWhereAndWhat) {
   const auto at = [](const std::string& place) {
     return StartsWith("t.toml:" + place);
   };
-  EXPECT_THAT(
-      error("tokens = 1000\n" + order),
-      AllOf(at("7:19: data.order_documents is not for a source without files (tokens"),
-            HasSubstr("leave it out")));
+  EXPECT_THAT(error("tokens = 1000\n" + order),
+              AllOf(at("7:19: data.order_documents is not for a source without "
+                       "files (tokens"),
+                    HasSubstr("leave it out")));
   EXPECT_THAT(error("concat = [{ path = 's' }]\n" + order),
               at("7:19: data.order_documents is allowed only with path or "
                  "hf_name: state it for the source"));

@@ -214,6 +214,10 @@ TEST(JournalTest, ALineIsOfOnePlace) {
   ASSERT_THAT(journal.Append(third), IsOk());  // again
   EXPECT_EQ(journal.size(), 3u);
   EXPECT_EQ(journal.last_step(), 9u);
+  // Of a run that went back to step 4.
+  Journal back = journal;
+  ASSERT_THAT(back.Append(*back.LineOf(RunChange::Extend(11), 300, 4)), IsOk());
+  EXPECT_EQ(back.last_step(), 9u);
   EXPECT_EQ(journal.DecidedUpTo(5), 2u);
   EXPECT_EQ(journal.DecidedUpTo(4), 1u);
   EXPECT_EQ(journal.DecidedUpTo(2), 0u);

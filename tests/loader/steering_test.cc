@@ -527,6 +527,7 @@ TEST(SteeringTest, AnotherSourceOfTheSameDataIsWarnedOf) {
   options.warning_sink = [&warnings](std::string_view line) {
     warnings.emplace_back(line);
   };
+  options.journal_sink = [](std::string_view) { return absl::OkStatus(); };
   const auto opened = [](const std::string&, const ComponentText& text) {
     OpenedComponent one;
     one.part.component = {.name = text.name,

@@ -237,8 +237,13 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   }
   // Of some of the documents. (Items without a length of their own are, too.)
   if (known->documents != nullptr || node.item_tokens() == 0) return;
+  // Windows may share their last token with the next one.
+  const PiecewiseItems* const pieces = PiecesOf(node);
+  const uint64_t shared = pieces != nullptr && pieces->items_overlap() ? 1 : 0;
+  const uint64_t windows = node.length_now().readable;
   const uint64_t in_windows =
-      node.length_now().readable * uint64_t{node.item_tokens()};
+      windows * (uint64_t{node.item_tokens()} - shared) +
+      (windows > 0 ? shared : 0);
   source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);
 }
 

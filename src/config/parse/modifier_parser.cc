@@ -164,9 +164,8 @@ std::optional<NodeHoldOut> ParseHoldOut(TableReader& node, const Node& spec) {
   for (const char* const key : {"overlap", "across_shards"}) {
     if (!node.Has(key)) continue;
     node.Error(key,
-               "cannot be combined with hold_out: with it, windows are cut "
-               "from the documents that remain, and share no token; leave it "
-               "out");
+               "cannot be combined with hold_out: what is held out must share "
+               "no token with what is read; leave it out");
   }
   return hold_out;
 }
@@ -258,9 +257,10 @@ void ParseModifiers(TableReader& node, Node* spec) {
     spec->documents = ParseFilter(node, "documents");
     for (const char* const key : {"overlap", "across_shards"}) {
       if (!spec->documents.has_value() || !node.Has(key)) continue;
-      node.Error(key,
-                 "cannot be combined with documents, each of which is cut into "
-                 "windows by itself; leave it out");
+      node.Error(
+          key,
+          "cannot be combined with documents: windows are cut from those "
+          "that are left, end to end; leave it out");
     }
   } else if (node.Has("documents")) {
     node.Error("documents", "is allowed only with path");

@@ -10,45 +10,6 @@
 #include "index/schedule/step_changes.h"
 
 namespace poniente::internal {
-namespace {
-
-// Searches the first step whose samples all come at or after an item of the
-// mixture.
-class NestedSteps {
- public:
-  NestedSteps(const Schedule& schedule, const ItemsBefore& before)
-      : schedule_(schedule), before_(before) {}
-
-  std::optional<uint64_t> operator()(uint64_t item) const {
-    uint64_t low = 0;
-    uint64_t high = schedule_.steps();
-    if (high == 0) {
-      for (high = 1; schedule_.Has(high) && !IsReached(high, item); high *= 2) {
-        if (high > UINT64_MAX / 2) return std::nullopt;
-      }
-    }
-    while (low < high) {
-      const uint64_t middle = low + (high - low) / 2;
-      if (!schedule_.Has(middle) || IsReached(middle, item)) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    if (!schedule_.Has(low)) return std::nullopt;
-    return low;
-  }
-
- private:
-  bool IsReached(uint64_t step, uint64_t item) const {
-    return before_(schedule_.FirstSample(step)) >= item;
-  }
-
-  const Schedule& schedule_;
-  const ItemsBefore& before_;
-};
-
-}  // namespace
 
 bool HasNestedStages(const Node& node) {
   return !node.stages.empty() ||
@@ -99,14 +60,18 @@ void AppendNestedChanges(const Schedule& schedule, const ItemsBefore& before,
                          const std::string& path, const Node& mixture,
                          const MixtureOptions& options,
                          std::vector<PlannedChange>* changes) {
-  const NestedSteps step_from(schedule, before);
+  const auto step_from = [&](uint64_t item) {
+    return StepFromItem(schedule, before, item);
+  };
   for (size_t i = 0; i < options.stages.size(); ++i) {
-    const std::optional<uint64_t> step = step_from(options.stages[i].start);
+    const uint64_t start = options.stages[i].start;
+    const std::optional<uint64_t> step = step_from(start);
     if (!step) continue;
     const std::string& name = options.stages[i].name;
-    changes->push_back({*step, {StepChange::Kind::kStage, path, name}});
+    changes->push_back({*step, {StepChange::Kind::kStage, path, name}, start});
     if (mixture.stages[i].thresholds.empty()) continue;
-    changes->push_back({*step, {StepChange::Kind::kThresholds, path, name}});
+    changes->push_back(
+        {*step, {StepChange::Kind::kThresholds, path, name}, start});
   }
   AppendShareChanges(options, path, step_from, changes);
 }

@@ -14,20 +14,9 @@ namespace {
 
 using Mixture = MixtureDataset<TokenWindow>;
 
-// An endless component on the way to the mixture that changes.
-struct Level {
-  MixturePlan plan;
-  uint32_t component;
-  DatasetPtr<TokenWindow> below;
-
-  uint64_t Served(uint64_t samples) const {
-    return ServedBelow(plan, component, *below, samples);
-  }
-};
-
 // Returns the end of the first block from `sample` on behind which the mixture
 // serves no sample of its component before `start`.
-std::optional<uint64_t> EndOfBefore(const Level& level, uint64_t start,
+std::optional<uint64_t> EndOfBefore(const MixtureLevel& level, uint64_t start,
                                     uint64_t sample) {
   // Only at the ends of blocks is it exact what has been served.
   const auto end = [&](uint64_t from) {
@@ -56,6 +45,33 @@ std::optional<uint64_t> EndOfBefore(const Level& level, uint64_t start,
 
 }  // namespace
 
+absl::StatusOr<std::vector<MixtureLevel>> LevelsAbove(const DatasetNode& root,
+                                                      std::string_view path) {
+  std::vector<MixtureLevel> levels;
+  const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
+  for (const absl::string_view name : absl::StrSplit(Absl(path), '/')) {
+    if (mixture == nullptr) return std::vector<MixtureLevel>();
+    PONIENTE_ASSIGN_OR_RETURN(MixturePlan plan, mixture->plan());
+    DatasetPtr<TokenWindow> below = mixture->component(std::string(name));
+    const auto number = plan.Find(std::string(name));
+    if (below == nullptr || !number || below->IsFinite()) {
+      return std::vector<MixtureLevel>();
+    }
+    mixture = dynamic_cast<const Mixture*>(below.get());
+    levels.push_back({std::move(plan), *number, std::move(below)});
+  }
+  return levels;
+}
+
+std::optional<uint64_t> HoldsFromSample(std::span<const MixtureLevel> levels,
+                                        uint64_t start) {
+  std::optional<uint64_t> sample = start;
+  for (size_t i = levels.size(); i > 0 && sample; --i) {
+    sample = EndOfBefore(levels[i - 1], *sample, 0);
+  }
+  return sample;
+}
+
 absl::StatusOr<ChangePlace> FindChangePlace(const DatasetNode& root,
                                             const JournalEntry& entry) {
   const RunChange& change = entry.change;
@@ -64,7 +80,7 @@ absl::StatusOr<ChangePlace> FindChangePlace(const DatasetNode& root,
   const std::vector<std::string> names = absl::StrSplit(change.path, '/');
   // The last name is that of the source where something is dropped from one.
   const bool is_drop = change.kind == RunChange::Kind::kDrop;
-  std::vector<Level> levels;
+  std::vector<MixtureLevel> levels;
   std::vector<uint64_t> starts;
   const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
   while (mixture != nullptr) {

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "poniente/extend/dataset_node.h"
@@ -43,6 +46,28 @@ inline uint64_t ServedBelow(const MixturePlan& plan, uint32_t component,
   return IsAllPacked(below) ? plan.Count(component, samples)
                             : plan.ItemsBefore(component, samples);
 }
+
+// An endless component on the way to a mixture below the root.
+struct MixtureLevel {
+  MixturePlan plan;
+  uint32_t component;
+  DatasetPtr<TokenWindow> below;
+
+  uint64_t Served(uint64_t samples) const {
+    return ServedBelow(plan, component, *below, samples);
+  }
+};
+
+// Returns the levels from the root down to the mixture of this path ("a/b");
+// none if there is no such mixture, or something finite above it. Errors of
+// lengths that are not final.
+absl::StatusOr<std::vector<MixtureLevel>> LevelsAbove(const DatasetNode& root,
+                                                      std::string_view path);
+
+// Returns a sample of the run behind which no sample of the mixture below
+// `levels` comes that is before its sample `start`; nullopt if there is none.
+std::optional<uint64_t> HoldsFromSample(std::span<const MixtureLevel> levels,
+                                        uint64_t start);
 
 // Where an entry of the journal holds.
 struct ChangePlace {

@@ -15,12 +15,12 @@
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
 #include "dataset/steering/opened_component.h"
+#include "dataset/steering/placed_changes.h"
 #include "dataset/steering/split_component.h"
 #include "index/max_samples.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
-#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -29,13 +29,6 @@ namespace {
 using Tokens = DatasetPtr<TokenWindow>;
 using Mixture = MixtureDataset<TokenWindow>;
 using Kind = RunChange::Kind;
-
-std::string LabelOf(const JournalEntry& entry) {
-  return absl::StrCat("change ", entry.number, " at sample ", entry.sample,
-                      entry.change.why.empty() ? "" : " (",
-                      OneLine(entry.change.why),
-                      entry.change.why.empty() ? "" : ")");
-}
 
 absl::Status NoMixture(const DatasetNode& node, std::string_view name,
                        Kind kind) {
@@ -221,13 +214,36 @@ absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
     return length.has_value() && *length < one.schedule.samples();
   };
   if (!ends_early(run) || ends_early(before)) return absl::OkStatus();
+  const bool is_mixture =
+      dynamic_cast<const Mixture*>(&BelowInfilling(*run.dataset)) != nullptr;
   return absl::InvalidArgumentError(absl::StrCat(
       LabelOf(entry), ": the data would end after ",
       *run.dataset->CurrentLength(),
-      " samples, before the run does, which has ", run.schedule.samples(),
-      "; weights, steps and what is dropped must leave enough (raise "
-      "max_epochs), or the mixture must restart "
-      "(stop_rule = \"restart\")"));
+      " samples, before the run does, which has ", run.schedule.samples(), "; ",
+      is_mixture
+          ? "weights, steps and what is dropped must leave enough (raise "
+            "max_epochs), or the mixture must restart "
+            "(stop_rule = \"restart\")"
+          : "the root is no mixture, so it is read once more only if the "
+            "description of the run says so: state more steps there, and "
+            "resume"));
+}
+
+// Tells the schedule of an entry that neither the root mixture's plan nor those
+// below it know: it extends the run, masks, or drops from a component of the
+// root.
+absl::Status Note(const JournalEntry& entry, SteeredRun* run) {
+  const bool drops = entry.change.kind == Kind::kDrop && !entry.change.masks;
+  if (drops) {
+    PONIENTE_ASSIGN_OR_RETURN(const ChangePlace place,
+                              FindChangePlace(*run->dataset, entry));
+    if (place.depth > 0) return absl::OkStatus();
+  } else if (entry.change.kind != Kind::kExtend && !entry.change.masks) {
+    return absl::OkStatus();
+  }
+  const MixtureDecision decision = DecisionOf(entry, entry.sample);
+  run->schedule = run->schedule.WithDecided(std::span(&decision, 1));
+  return absl::OkStatus();
 }
 
 // What can be read while a source grows must not have to wait for its end.
@@ -338,8 +354,9 @@ absl::Status Mask(const JournalEntry& entry, SteeredRun* run) {
 }  // namespace
 
 absl::StatusOr<SteeredRun> Steered(SteeredRun run,
-                                   std::span<const JournalEntry> entries,
+                                   std::span<const JournalEntry> all,
                                    const ComponentOpener& open) {
+  std::span<const JournalEntry> entries = all;
   for (const JournalEntry& entry : entries) {
     if (entry.sample < kMaxSamples) continue;
     return absl::InvalidArgumentError(
@@ -381,9 +398,12 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       }
     }
     PONIENTE_RETURN_IF_ERROR(CheckEnd(before, run, first));
+    PONIENTE_RETURN_IF_ERROR(Note(first, &run));
     PONIENTE_RETURN_IF_ERROR(CheckGrowth(before, run, first));
     entries = entries.subspan(count);
   }
+  PONIENTE_ASSIGN_OR_RETURN(run.schedule,
+                            WithPlacedChanges(*run.dataset, run.schedule, all));
   return run;
 }
 

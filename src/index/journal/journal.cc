@@ -347,8 +347,11 @@ std::vector<JournalEntry> Journal::entries() const {
 }
 
 std::optional<uint64_t> Journal::last_step() const {
-  if (empty()) return std::nullopt;
-  return lines_.back()->step;
+  // Not the last line's: a run that went back to a checkpoint has decided more.
+  std::optional<uint64_t> last;
+  for (const auto& line : lines_)
+    last = std::max(last, std::optional(line->step));
+  return last;
 }
 
 size_t Journal::DecidedUpTo(uint64_t step) const {

@@ -47,6 +47,23 @@ Schedule Schedule::WithChanges(std::vector<PlannedChange> further) const {
   return Schedule(std::move(state));
 }
 
+Schedule Schedule::WithNestedChanges(std::vector<PlannedChange> nested) const {
+  auto state = std::make_shared<State>(*state_);
+  std::erase_if(state->changes, [](const PlannedChange& one) {
+    return !one.change.mixture.empty();
+  });
+  return Schedule(std::move(state)).WithChanges(std::move(nested));
+}
+
+Schedule Schedule::WithDecided(
+    std::span<const MixtureDecision> decisions) const {
+  auto state = std::make_shared<State>(*state_);
+  for (PlannedChange& one : internal::ChangesOf(*this, decisions)) {
+    state->decisions.Append(std::move(one));
+  }
+  return Schedule(std::move(state));
+}
+
 absl::StatusOr<Schedule> Schedule::With(
     std::span<const MixtureDecision> decisions) const {
   if (!state_->mixture || decisions.empty()) return *this;

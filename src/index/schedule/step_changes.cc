@@ -113,7 +113,8 @@ void AppendShareChanges(const MixtureOptions& options,
   const auto add = [&](ChangeKind kind, const MixtureStage& stage,
                        uint64_t sample) {
     if (const std::optional<uint64_t> step = step_from(sample)) {
-      changes->push_back({*step, {kind, mixture, stage.name}});
+      changes->push_back(
+          {*step, {kind, mixture, stage.name}, mixture.empty() ? 0 : sample});
     }
   };
   const std::vector<MixtureStage>& stages = options.stages;
@@ -154,6 +155,31 @@ std::vector<PlannedChange> ChangesOf(
   return changes;
 }
 
+std::optional<uint64_t> StepFromItem(
+    const Schedule& schedule,
+    const std::function<uint64_t(uint64_t sample)>& before, uint64_t item) {
+  const auto is_reached = [&](uint64_t step) {
+    return before(schedule.FirstSample(step)) >= item;
+  };
+  uint64_t low = 0;
+  uint64_t high = schedule.steps();
+  if (high == 0) {
+    for (high = 1; schedule.Has(high) && !is_reached(high); high *= 2) {
+      if (high > UINT64_MAX / 2) return std::nullopt;
+    }
+  }
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (!schedule.Has(middle) || is_reached(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  if (!schedule.Has(low)) return std::nullopt;
+  return low;
+}
+
 void EraseRampEnds(std::span<const PlannedChange> decisions,
                    std::vector<PlannedChange>* changes) {
   uint64_t ramp_start = 0;
@@ -180,7 +206,11 @@ std::vector<PlannedChange> SortedChanges(const Schedule& schedule,
             [](const PlannedChange& a, const PlannedChange& b) {
               return KeyOf(a) < KeyOf(b);
             });
-  changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
+  const auto is_same = [](const PlannedChange& a, const PlannedChange& b) {
+    return KeyOf(a) == KeyOf(b);
+  };
+  changes.erase(std::unique(changes.begin(), changes.end(), is_same),
+                changes.end());
   return changes;
 }
 

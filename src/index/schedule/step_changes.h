@@ -38,6 +38,14 @@ std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
 std::vector<PlannedChange> ChangesOf(
     const Schedule& schedule, std::span<const MixtureDecision> decisions);
 
+// Returns the first step whose samples all come at or after an item of a nested
+// mixture; nullopt if the run has none. `before` returns how many of its items
+// the first samples of the run begin.
+// Complexity: O(log steps) calls of `before`.
+std::optional<uint64_t> StepFromItem(
+    const Schedule& schedule,
+    const std::function<uint64_t(uint64_t sample)>& before, uint64_t item);
+
 // Erases the ends of ramps of the root mixture that still run where a decision
 // holds: they have no end any more. `changes` are in the order of steps.
 void EraseRampEnds(std::span<const PlannedChange> decisions,

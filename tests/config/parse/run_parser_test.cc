@@ -236,11 +236,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"DocumentsBesideWindowsOverAll",
                 "path = 'a'\noverlap = 1\ndocuments = { fraction = 0.5 }\n"
                 "across_shards = true\n",
-                "t.toml:6:11: data.overlap cannot be combined with documents, "
-                "each of which is cut into windows by itself; leave it out\n"
-                "t.toml:8:17: data.across_shards cannot be combined with "
-                "documents, each of which is cut into windows by itself; leave "
-                "it out"},
+                "t.toml:6:11: data.overlap cannot be combined with documents: "
+                "windows are cut from those that are left, end to end; leave "
+                "it out\nt.toml:8:17: data.across_shards cannot be combined "
+                "with documents: windows are cut from those that are left, end "
+                "to end; leave it out"},
         BadCase{"LossMaskOfNothing", "path = 'a'\nloss_mask = { loss = 1 }\n",
                 "t.toml:6:13: data.loss_mask needs a path, a glob or a column"},
         BadCase{"LossMaskOfTwoMeanings",

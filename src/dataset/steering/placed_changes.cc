@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/steering/placed_changes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "dataset/steering/change_places.h"
+#include "index/schedule/step_changes.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using ChangeKind = StepChange::Kind;
+
+// Finds steps from samples of mixtures below the root.
+class PlacesBelow {
+ public:
+  PlacesBelow(const DatasetNode& root, const Schedule& schedule)
+      : root_(root), schedule_(schedule) {}
+
+  // Changes the step of a change of a nested mixture; false if the run does not
+  // reach it. Leaves it where no number of samples says where the mixture is.
+  absl::StatusOr<bool> Place(PlannedChange* change) {
+    const std::string& path = change->change.mixture;
+    auto known = levels_.find(path);
+    if (known == levels_.end()) {
+      PONIENTE_ASSIGN_OR_RETURN(std::vector<MixtureLevel> levels,
+                                LevelsAbove(root_, path));
+      known = levels_.emplace(path, std::move(levels)).first;
+    }
+    const std::vector<MixtureLevel>& levels = known->second;
+    if (levels.empty()) return true;
+    const std::optional<uint64_t> step =
+        change->change.kind == ChangeKind::kDecision
+            ? StepOfDecision(levels, change->mixture_sample)
+            : StepOfStage(levels, change->mixture_sample);
+    if (step) change->step = *step;
+    return step.has_value();
+  }
+
+ private:
+  // As Steer() says.
+  std::optional<uint64_t> StepOfDecision(
+      const std::vector<MixtureLevel>& levels, uint64_t start) const {
+    const std::optional<uint64_t> sample = HoldsFromSample(levels, start);
+    const bool has_end = schedule_.steps() > 0;
+    if (!sample || (has_end && *sample >= schedule_.samples())) {
+      return std::nullopt;
+    }
+    return schedule_.StepOf(*sample);
+  }
+
+  // As the description of the run places it.
+  std::optional<uint64_t> StepOfStage(const std::vector<MixtureLevel>& levels,
+                                      uint64_t start) const {
+    const auto before = [&levels](uint64_t sample) {
+      for (const MixtureLevel& level : levels) sample = level.Served(sample);
+      return sample;
+    };
+    return StepFromItem(schedule_, before, start);
+  }
+
+  const DatasetNode& root_;
+  const Schedule& schedule_;
+  std::map<std::string, std::vector<MixtureLevel>> levels_;
+};
+
+// What an entry changes below the root.
+struct NestedDecision {
+  PlannedChange change;
+  bool ends_ramps = false;
+};
+
+absl::StatusOr<std::optional<NestedDecision>> DecisionBelow(
+    const DatasetNode& root, const JournalEntry& entry) {
+  PONIENTE_ASSIGN_OR_RETURN(const ChangePlace place,
+                            FindChangePlace(root, entry));
+  if (place.depth == 0) return std::optional<NestedDecision>();
+  const std::vector<std::string> names = absl::StrSplit(entry.change.path, '/');
+  NestedDecision decision;
+  decision.change.change = {
+      ChangeKind::kDecision,
+      absl::StrJoin(names.begin(),
+                    names.begin() + static_cast<ptrdiff_t>(place.depth), "/"),
+      LabelOf(entry)};
+  decision.change.mixture_sample = place.start;
+  decision.ends_ramps = entry.change.kind != RunChange::Kind::kDrop;
+  return std::optional<NestedDecision>(std::move(decision));
+}
+
+// A ramp of this mixture that still runs there has no end any more.
+void EraseRampEnd(const PlannedChange& decision,
+                  std::vector<PlannedChange>* nested) {
+  const auto is_of = [&decision](const PlannedChange& one, ChangeKind kind) {
+    return one.change.mixture == decision.change.mixture &&
+           one.change.kind == kind;
+  };
+  uint64_t began = 0;
+  for (const PlannedChange& one : *nested) {
+    if (is_of(one, ChangeKind::kRampStart) &&
+        one.mixture_sample <= decision.mixture_sample) {
+      began = std::max(began, one.mixture_sample);
+    }
+  }
+  auto end = nested->end();
+  for (auto one = nested->begin(); one != nested->end(); ++one) {
+    const bool is_later = is_of(*one, ChangeKind::kRampEnd) &&
+                          one->mixture_sample > decision.mixture_sample;
+    if (is_later &&
+        (end == nested->end() || one->mixture_sample < end->mixture_sample)) {
+      end = one;
+    }
+  }
+  if (began == 0 || end == nested->end()) return;
+  // That of a ramp which begins later stays.
+  const bool is_of_later =
+      std::any_of(nested->begin(), nested->end(), [&](const auto& one) {
+        return is_of(one, ChangeKind::kRampStart) &&
+               one.mixture_sample > decision.mixture_sample &&
+               one.mixture_sample < end->mixture_sample;
+      });
+  if (!is_of_later) nested->erase(end);
+}
+
+}  // namespace
+
+std::string LabelOf(const JournalEntry& entry) {
+  const std::string& why = entry.change.why;
+  return absl::StrCat("change ", entry.number, " at sample ", entry.sample,
+                      why.empty() ? "" : absl::StrCat(" (", OneLine(why), ")"));
+}
+
+bool ChangesBelowRoot(const JournalEntry& entry) {
+  return !entry.change.path.empty() && !entry.change.masks;
+}
+
+absl::StatusOr<Schedule> WithPlacedChanges(
+    const DatasetNode& root, const Schedule& schedule,
+    std::span<const JournalEntry> entries) {
+  if (entries.empty()) return schedule;
+  std::vector<PlannedChange> nested;
+  for (PlannedChange& one : schedule.changes()) {
+    if (!one.change.mixture.empty()) nested.push_back(std::move(one));
+  }
+  std::vector<PlannedChange> decided;
+  for (const JournalEntry& entry : entries) {
+    if (!ChangesBelowRoot(entry)) continue;
+    PONIENTE_ASSIGN_OR_RETURN(const std::optional<NestedDecision> decision,
+                              DecisionBelow(root, entry));
+    if (!decision) continue;
+    if (decision->ends_ramps) EraseRampEnd(decision->change, &nested);
+    decided.push_back(decision->change);
+  }
+  if (nested.empty() && decided.empty()) return schedule;
+  // What comes before the first entry stays.
+  const uint64_t first = entries.front().sample;
+  const bool is_in_run = schedule.steps() == 0 || first < schedule.samples();
+  const uint64_t first_step =
+      is_in_run ? schedule.StepOf(first) : schedule.steps();
+  PlacesBelow places(root, schedule);
+  std::vector<PlannedChange> placed;
+  for (std::vector<PlannedChange>* const list : {&nested, &decided}) {
+    for (PlannedChange& one : *list) {
+      if (list == &decided || one.step >= first_step) {
+        PONIENTE_ASSIGN_OR_RETURN(const bool is_reached, places.Place(&one));
+        if (!is_reached) continue;
+      }
+      placed.push_back(std::move(one));
+    }
+  }
+  return schedule.WithNestedChanges(std::move(placed));
+}
+
+}  // namespace poniente::internal
