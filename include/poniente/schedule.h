@@ -315,7 +315,9 @@ class Schedule {
   // itself: those of nested mixtures, and of thresholds. Changes at step 0, and
   // at steps that the run does not have, are left out. They change no sample.
   Schedule WithChanges(std::vector<PlannedChange> further) const;
-  // The same with `nested` in place of all changes of nested mixtures.
+  // Returns those of nested mixtures that it was told of.
+  std::vector<PlannedChange> nested_changes() const;
+  // Returns the same schedule with `nested` in place of them.
   Schedule WithNestedChanges(std::vector<PlannedChange> nested) const;
   // Returns the same schedule with the decisions among its changes, which are
   // not about the root mixture's shares: of each, only the sample of the run

@@ -148,10 +148,7 @@ absl::StatusOr<Schedule> WithPlacedChanges(
     const DatasetNode& root, const Schedule& schedule,
     std::span<const JournalEntry> entries) {
   if (entries.empty()) return schedule;
-  std::vector<PlannedChange> nested;
-  for (PlannedChange& one : schedule.changes()) {
-    if (!one.change.mixture.empty()) nested.push_back(std::move(one));
-  }
+  std::vector<PlannedChange> nested = schedule.nested_changes();
   std::vector<PlannedChange> decided;
   for (const JournalEntry& entry : entries) {
     if (!ChangesBelowRoot(entry)) continue;

@@ -47,6 +47,14 @@ Schedule Schedule::WithChanges(std::vector<PlannedChange> further) const {
   return Schedule(std::move(state));
 }
 
+std::vector<PlannedChange> Schedule::nested_changes() const {
+  std::vector<PlannedChange> nested;
+  for (const PlannedChange& one : state_->changes) {
+    if (!one.change.mixture.empty()) nested.push_back(one);
+  }
+  return nested;
+}
+
 Schedule Schedule::WithNestedChanges(std::vector<PlannedChange> nested) const {
   auto state = std::make_shared<State>(*state_);
   std::erase_if(state->changes, [](const PlannedChange& one) {
