@@ -251,10 +251,12 @@ int Main(int argc, char** argv) {
   if (!options.only.empty()) return 0;
   std::printf("\n");
   std::vector<Bar> bars;
-  for (const size_t items : kBatchSizes) {
-    bars.push_back(comparison.RateBar(absl::StrCat("loader ", items),
-                                      absl::StrCat("plain ", items),
-                                      Bar::Limit::kAtLeast, 0.7));
+  for (const char* const way : {"loader ", "next "}) {
+    for (const size_t items : kBatchSizes) {
+      bars.push_back(comparison.RateBar(absl::StrCat(way, items),
+                                        absl::StrCat("plain ", items),
+                                        Bar::Limit::kAtLeast, 0.7));
+    }
   }
   for (const size_t items : kMapBatchSizes) {
     bars.push_back(comparison.RateBar(absl::StrCat("map 2 ", items),
