@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that Next() makes on the thread of its consumer.
+// Where batches are made: on the loader's thread or the consumer's, alone or
+// with others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
+#include "poniente/mapped_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/loader/open_items.h"
+#include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente {
@@ -25,159 +28,173 @@ namespace {
 
 namespace asio = boost::asio;
 using std::chrono::microseconds;
+using testing::Counting;
+using testing::IsOk;
+using testing::IsOkAndHolds;
 using testing::Items;
 using testing::NumberLoader;
 using testing::OpenItems;
 
-// Of one step to a request.
-const testing::NumberOptions kOptions = {.batch_size = 2,
-                                         .prefetch_batches = 4};
+std::atomic<std::thread::id> consumer;
+std::atomic<uint64_t> copied_here;
 
-// What the requests of a loader did.
-struct Seen {
-  std::thread::id consumer;
-  // Whether requests on its thread wait, and until when: at most so long, or
-  // until this is something else than it was.
-  bool waits = false;
-  std::chrono::seconds at_most{2};
-  std::atomic<uint64_t> ticks = 0;
-
-  std::atomic<uint64_t> here = 0;  // requests that began on its thread,
-  std::atomic<uint64_t> left = 0;  // and ended on another,
-  std::atomic<uint64_t> held = 0;  // and whose wait was never over
-};
-
-// Numbers from 0 on. The loader's thread is slow, so that the consumer gets to
-// make some.
-class SlowElsewhere final : public AsyncDataset<uint64_t> {
- public:
-  explicit SlowElsewhere(Seen* seen) : seen_(seen) {}
-
-  std::string name() const override { return "slow"; }
-  uint64_t fingerprint() const override { return 1; }
-  LengthState length_now() const override {
-    return LengthState::Final(uint64_t{1} << 40);
-  }
-  Task<Items> GetBatch(std::span<const Index> indices) const override {
-    if (std::this_thread::get_id() != seen_->consumer) {
-      std::this_thread::sleep_for(microseconds(200));
-      co_return Items(indices.begin(), indices.end());
-    }
-    ++seen_->here;
-    if (seen_->waits) {
-      const uint64_t ticks = seen_->ticks;
-      const auto end = std::chrono::steady_clock::now() + seen_->at_most;
-      while (seen_->ticks == ticks) {
-        if (std::chrono::steady_clock::now() > end) {
-          ++seen_->held;
-          break;
-        }
-        asio::steady_timer timer(co_await asio::this_coro::executor,
-                                 microseconds(100));
-        co_await timer.async_wait(asio::use_awaitable);
-      }
-    }
-    if (std::this_thread::get_id() != seen_->consumer) ++seen_->left;
-    co_return Items(indices.begin(), indices.end());
+// Copying one is slow on all threads but the consumer's, which so gets to make
+// some.
+struct SlowElsewhere {
+  SlowElsewhere() = default;
+  explicit SlowElsewhere(uint64_t n) : number(n) {}
+  SlowElsewhere(SlowElsewhere&&) = default;
+  SlowElsewhere& operator=(SlowElsewhere&&) = default;
+  SlowElsewhere(const SlowElsewhere& other) : number(other.number) { Copy(); }
+  SlowElsewhere& operator=(const SlowElsewhere& other) {
+    number = other.number;
+    Copy();
+    return *this;
   }
 
- private:
-  Seen* const seen_;
+  static void Copy() {
+    if (std::this_thread::get_id() == consumer) {
+      ++copied_here;
+    } else {
+      std::this_thread::sleep_for(microseconds(100));
+    }
+  }
+
+  uint64_t number = 0;
 };
 
-// Awaits batches until `count` has reached `wanted`, at most 100,000.
-Task<> Take(NumberLoader* loader, const std::atomic<uint64_t>* count,
-            uint64_t wanted) {
-  for (uint64_t step = 0; step < 100'000 && *count < wanted; ++step) {
-    absl::StatusOr<Items> batch = co_await loader->Next();
+using SlowLoader = ItemLoader<SlowElsewhere>;
+
+std::unique_ptr<SlowLoader> OpenSlow(ItemLoaderOptions<SlowElsewhere> options) {
+  std::vector<SlowElsewhere> items;
+  for (uint64_t i = 0; i < 64; ++i) items.emplace_back(i);
+  auto root = Repeat(InMemoryDataset<SlowElsewhere>::Create(std::move(items)));
+  EXPECT_THAT(root, IsOk());
+  options.batch_size = 2;
+  options.prefetch_batches = 4;  // one step to a request
+  auto loader = SlowLoader::Create(*root, std::move(options));
+  EXPECT_THAT(loader, IsOk());
+  return *std::move(loader);
+}
+
+// Awaits batches until so many items were copied on this thread.
+Task<> Take(SlowLoader* loader, uint64_t steps, uint64_t wanted) {
+  for (uint64_t step = 0; step < steps && copied_here < wanted; ++step) {
+    absl::StatusOr<std::vector<SlowElsewhere>> batch = co_await loader->Next();
     if (!batch.ok()) co_return batch.status();
-    EXPECT_EQ(*batch, Items({2 * step, 2 * step + 1}));
+    EXPECT_EQ(batch->at(0).number, 2 * step % 64);
+    EXPECT_EQ(batch->at(1).number, 2 * step % 64 + 1);
   }
   co_return absl::OkStatus();
 }
 
-Task<> Tick(Seen* seen, const bool* is_over) {
-  asio::steady_timer timer(co_await asio::this_coro::executor);
-  while (!*is_over) {
-    ++seen->ticks;
-    timer.expires_after(microseconds(200));
-    co_await timer.async_wait(asio::use_awaitable);
-  }
-  co_return absl::OkStatus();
-}
-
-// Runs both on this thread.
-absl::Status TakeAndTick(NumberLoader* loader, Seen* seen,
-                         const std::atomic<uint64_t>* count, uint64_t wanted) {
+absl::Status RunHere(Task<> task) {
   asio::io_context context{1};
-  bool is_over = false;
-  absl::Status taken = absl::UnknownError("not ended");
-  asio::co_spawn(context, Tick(seen, &is_over), asio::detached);
-  asio::co_spawn(context, Take(loader, count, wanted),
-                 [&](std::exception_ptr thrown, absl::Status status) {
+  absl::Status ended = absl::UnknownError("not ended");
+  asio::co_spawn(context, std::move(task),
+                 [&ended](std::exception_ptr thrown, absl::Status status) {
                    EXPECT_FALSE(thrown);
-                   taken = status;
-                   is_over = true;
+                   ended = status;
                  });
   context.run();
-  return taken;
+  return ended;
 }
 
-TEST(ItemLoaderHereTest, NextMakesBatchesInsteadOfWaiting) {
-  Seen seen;
-  seen.consumer = std::this_thread::get_id();
+TEST(ItemLoaderHereTest, NextCopiesItemsInsteadOfWaiting) {
+  consumer = std::this_thread::get_id();
+  copied_here = 0;
+  const auto loader = OpenSlow({});
+  EXPECT_THAT(RunHere(Take(loader.get(), 100'000, 20)), IsOk());
+  EXPECT_GE(copied_here, 20u);
+}
+
+TEST(ItemLoaderHereTest, NextRunsNoFunctionOnItsExecutor) {
+  consumer = std::this_thread::get_id();
+  copied_here = 0;
+  std::atomic<uint64_t> collated_here = 0;
   const auto loader =
-      OpenItems(std::make_shared<SlowElsewhere>(&seen), kOptions);
-  EXPECT_THAT(TakeAndTick(loader.get(), &seen, &seen.here, 10),
-              testing::IsOk());
-  EXPECT_GE(seen.here, 10u);
-  EXPECT_EQ(seen.left, 0u);
-  EXPECT_GT(loader->metrics().cpu_seconds, 0);
-}
+      OpenSlow({.collate = [&collated_here](std::vector<SlowElsewhere> items) {
+        if (std::this_thread::get_id() == consumer) ++collated_here;
+        return items;
+      }});
+  EXPECT_THAT(RunHere(Take(loader.get(), 500, 1)), IsOk());
+  EXPECT_EQ(collated_here, 0u);
+  EXPECT_EQ(copied_here, 0u);
 
-TEST(ItemLoaderHereTest, ARequestThatWaitsIsLeftToAnotherThread) {
-  Seen seen;
-  seen.consumer = std::this_thread::get_id();
-  seen.waits = true;
-  const auto loader =
-      OpenItems(std::make_shared<SlowElsewhere>(&seen), kOptions);
-  // The waits end when this thread goes on with its other work.
-  EXPECT_THAT(TakeAndTick(loader.get(), &seen, &seen.left, 5), testing::IsOk());
-  EXPECT_GE(seen.left, 5u);
-  EXPECT_EQ(seen.held, 0u);
-}
-
-TEST(ItemLoaderHereTest, IsDestroyedWhileARequestIsLeft) {
-  for (int trial = 0; trial < 10; ++trial) {
-    Seen seen;
-    seen.waits = true;
-    seen.at_most = std::chrono::seconds(600);
-    std::atomic<bool> has_consumer = false;
-    asio::io_context context{1};
-    auto loader = OpenItems(std::make_shared<SlowElsewhere>(&seen), kOptions);
-    absl::Status ended;
-    asio::co_spawn(context, Take(loader.get(), &seen.here, 1'000'000),
-                   [&](std::exception_ptr thrown, absl::Status status) {
-                     EXPECT_FALSE(thrown);
-                     ended = status;
-                   });
-    std::thread consumer([&] {
-      while (!has_consumer) std::this_thread::yield();
-      context.run();
-    });
-    seen.consumer = consumer.get_id();
-    has_consumer = true;
-    while (seen.here == 0) std::this_thread::yield();
-    if (trial % 2 == 0) std::this_thread::sleep_for(microseconds(300));
-    if (trial % 3 == 0) {
-      EXPECT_THAT(loader->CloseBlocking(), testing::IsOk());
-      consumer.join();
-    } else {
-      // Next() has seen that the request is waited for, or has not yet.
-      loader.reset();
-      consumer.join();
+  std::atomic<uint64_t> mapped_here = 0;
+  const auto mapped = OpenItems(
+      Map<uint64_t>("here", *Repeat(Counting(64)),
+                    [&mapped_here](uint64_t number) {
+                      if (std::this_thread::get_id() == consumer) {
+                        ++mapped_here;
+                      } else {
+                        std::this_thread::sleep_for(microseconds(100));
+                      }
+                      return number;
+                    }),
+      {.batch_size = 2, .prefetch_batches = 4});
+  const auto take = [](NumberLoader* numbers) -> Task<> {
+    for (int step = 0; step < 500; ++step) {
+      absl::StatusOr<Items> batch = co_await numbers->Next();
+      if (!batch.ok()) co_return batch.status();
     }
-    EXPECT_FALSE(ended.ok());
+    co_return absl::OkStatus();
+  };
+  EXPECT_THAT(RunHere(take(mapped.get())), IsOk());
+  EXPECT_EQ(mapped_here, 0u);
+}
+
+// Requests have grown to 1024 steps by then. What is there does not wait for
+// the whole request.
+TEST(ItemLoaderHereTest, QuickItemsDoNotWaitForSlowOnesFarBehind) {
+  constexpr uint64_t kFirstSlow = 50'000;
+  std::atomic<uint64_t> slow = 0;
+  const auto loader = OpenItems(
+      Map<uint64_t>("turns slow", Counting(60'000),
+                    [&slow](uint64_t number) {
+                      if (number >= kFirstSlow) {
+                        ++slow;
+                        std::this_thread::sleep_for(microseconds(2000));
+                      }
+                      return number;
+                    }),
+      {.batch_size = 1});
+  for (uint64_t step = 0; step < kFirstSlow; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOkAndHolds(Items{step}));
+  }
+  // A part of 64 on each of the threads, and single ones since: not the 1024
+  // with which the last quick one was asked for.
+  EXPECT_LE(slow, 512u);
+  for (uint64_t step = kFirstSlow; step < kFirstSlow + 20; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOkAndHolds(Items{step}));
+  }
+}
+
+TEST(ItemLoaderHereTest, NothingIsMadeAfterItsEnd) {
+  for (int trial = 0; trial < 20; ++trial) {
+    std::atomic<bool> is_over = false;
+    std::atomic<uint64_t> after = 0;
+    auto loader = OpenItems(
+        Map<uint64_t>("slow", *Repeat(Counting(64)),
+                      [&](uint64_t number) {
+                        std::this_thread::sleep_for(microseconds(200));
+                        if (is_over) ++after;
+                        return number;
+                      }),
+        {.prefetch_batches = 4});
+    std::thread reader([raw = loader.get(), trial] {
+      for (int i = 0; i < 12 + trial; ++i) {
+        if (!raw->NextBlocking().ok()) return;
+      }
+    });
+    reader.join();
+    std::thread last([raw = loader.get()] { (void)raw->NextBlocking(); });
+    std::this_thread::sleep_for(microseconds(50 * (trial % 5)));
+    EXPECT_THAT(loader->CloseBlocking(), IsOk());
+    last.join();
+    loader.reset();
+    is_over = true;
+    EXPECT_EQ(after, 0u);
   }
 }
 

@@ -146,9 +146,11 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
       core->Report();
       co_return batch;
     }
-    if (!has_requested && core->is_quick_.load(std::memory_order_relaxed)) {
+    // The executor has other work, so not what may take long.
+    if (!has_requested && core->only_copies_ &&
+        core->is_quick_.load(std::memory_order_relaxed)) {
       has_requested = true;
-      if (core->RequestHere(Waits::kLeavesIt)) continue;
+      if (core->RequestHere()) continue;
     }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
@@ -168,7 +170,7 @@ absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
       Report();
       return batch;
     }
-    if (RequestHere(Waits::kBlocks)) continue;
+    if (RequestHere()) continue;
     // Where items are waited for, they need the core more than a spin does.
     const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 0;
     const bool has_changed = is_calm && next_spin_.Wait([this, seen] {

@@ -88,6 +88,7 @@ class ItemPrefetch::Core {
     std::chrono::nanoseconds cpu_before{0};  // of the consumer's thread
     FetchTimes times = {};
     uint64_t last_items = 0;  // of its last batch, which may be short
+    bool is_cut = false;      // it took long, so its last steps were not made
     boost::asio::cancellation_signal cancel = {};
   };
   using RequestList = std::list<Request>;
@@ -121,25 +122,19 @@ class ItemPrefetch::Core {
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
   void LaunchNext(boost::asio::io_context* context);
-  // Whether requests may be made on the thread of the consumer, who waits.
-  bool MayRequestHere() const;
-  // What is done if such a request waits for something outside.
-  enum class Waits {
-    kBlocks,    // this thread waits, too
-    kLeavesIt,  // another thread goes on with it
-  };
-  bool RequestHere(Waits waits);
-  bool LeaveToThread();  // false: it could not
-  void RunLeft();
+  bool RequestHere();
   // Makes the batches of the request; fewer than its steps if the run ends.
   Task<std::vector<MadeBatch>> Make(Request* request);
   void Arrive(RequestList::iterator request, Batches batches);
   static FetchEnd EndOf(const Batches& batches, bool is_wanted);
   void Store(const Request& request, Clock::time_point now, Batches batches)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool AskOneByOne(const Request& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AskOneByOne(const Request& ended, uint64_t made)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AdaptRequests(Clock::duration took, bool has_failed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for a request that is made on the consumer's thread.
+  void AwaitConsumersRequest();
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels the requests on `context` that are of earlier generations.
@@ -153,6 +148,8 @@ class ItemPrefetch::Core {
   const DatasetTree tree_;
   const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
+  // Making a batch runs no function of the user's, and waits for nothing.
+  const bool only_copies_;
   const DatasetTimes dataset_times_;
   const ReaderTotals readers_;
 
@@ -165,8 +162,7 @@ class ItemPrefetch::Core {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
       work_;
   std::thread thread_;
-  // The event loop of the consumer's own requests, of which there is one at a
-  // time.
+  // The event loop of the consumer's own requests.
   boost::asio::io_context consumer_context_{1};
   ShortSpin next_spin_;  // used by the Next() in progress
 
@@ -192,9 +188,6 @@ class ItemPrefetch::Core {
   uint64_t num_ready_ ABSL_GUARDED_BY(mu_) = 0;    // and with a batch
   RequestList queued_ ABSL_GUARDED_BY(mu_);        // not begun, by step
   RequestList under_way_ ABSL_GUARDED_BY(mu_);
-  // Goes on with a consumer's request that waits, if the consumer may not.
-  std::thread left_thread_ ABSL_GUARDED_BY(mu_);
-  bool is_left_ ABSL_GUARDED_BY(mu_) = false;        // it has one
   uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
   uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
   // The next batch is the first one, or the first after a Seek() or an error.

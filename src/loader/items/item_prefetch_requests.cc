@@ -7,12 +7,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <iterator>
 #include <new>
-#include <system_error>
-#include <thread>
+#include <span>
 #include <utility>
 
 #include "loader/items/item_prefetch.h"
+#include "poniente/in_memory_dataset.h"
 
 namespace poniente::internal {
 
@@ -27,6 +28,9 @@ constexpr uint64_t kCalmRequests = 8;
 // to the other, and both meet in the allocator.
 constexpr uint64_t kRequestItems = 1024;
 constexpr std::chrono::milliseconds kLongRequest{2};
+// It asks for so many at a time, and looks how long it took, unless the items
+// are copies, of which each takes as long.
+constexpr uint64_t kPartItems = 64;
 // Batches ahead of the consumer by default, or requests if these are more.
 constexpr uint64_t kAhead = 4;
 
@@ -50,6 +54,20 @@ uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
   return std::max<uint64_t>(1, most);
 }
 
+// Whether the items are copies of what lies in memory, found by index maps of
+// the library's own.
+bool OnlyCopies(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    return dynamic_cast<const InMemoryItems*>(&node) != nullptr;
+  }
+  return !node.makes_items() && node.map() != nullptr &&
+         node.identity().has_value() &&
+         std::all_of(
+             children.begin(), children.end(),
+             [](const NamedNode& child) { return OnlyCopies(*child.node); });
+}
+
 }  // namespace
 
 ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
@@ -60,6 +78,7 @@ ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
       tree_(maker_->root()),
       items_each_(ItemsEach(options_)),
       most_steps_(StepsOfRequest(options_)),
+      only_copies_(!maker_->collates() && OnlyCopies(maker_->root())),
       dataset_times_(maker_->root()),
       readers_(tree_),
       counters_({}),
@@ -85,13 +104,9 @@ void ItemPrefetch::Core::Stop() {
   CloseAndCancel();
   work_.reset();
   thread_.join();
-  std::thread left;
-  {
-    MutexLock lock(&mu_);
-    left = std::exchange(left_thread_, std::thread());
-    ready_event_.reset();
-  }
-  if (left.joinable()) left.join();
+  AwaitConsumersRequest();
+  MutexLock lock(&mu_);
+  ready_event_.reset();
 }
 
 // Waits until there is room for a whole request, so that the thread is woken
@@ -223,26 +238,23 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
   }
 }
 
-bool ItemPrefetch::Core::MayRequestHere() const {
+// On the consumer's thread, instead of waiting: makes the first batches that
+// nobody has begun. Returns whether there were any.
+bool ItemPrefetch::Core::RequestHere() {
   if (!is_final_.load(std::memory_order_relaxed) ||
       calm_requests_.load(std::memory_order_relaxed) < kCalmRequests) {
     return false;
   }
-  MutexLock lock(&mu_);
-  return !queued_.empty() && !is_left_;
-}
-
-// On the consumer's thread, instead of waiting: makes the first batches that
-// nobody has begun. Returns whether there were any.
-bool ItemPrefetch::Core::RequestHere(Waits waits) {
-  if (!MayRequestHere()) return false;
+  {
+    MutexLock lock(&mu_);
+    if (queued_.empty()) return false;
+  }
   try {
     asio::post(consumer_context_, [this] { LaunchNext(&consumer_context_); });
     consumer_context_.restart();
     while (!consumer_context_.stopped()) {
       if (consumer_context_.poll() > 0 || consumer_context_.stopped()) continue;
       calm_requests_.store(0, std::memory_order_relaxed);
-      if (waits == Waits::kLeavesIt && LeaveToThread()) return false;
       consumer_context_.run_one();
     }
   } catch (const std::bad_alloc&) {  // of Asio, which has lost the request
@@ -251,47 +263,19 @@ bool ItemPrefetch::Core::RequestHere(Waits waits) {
   return true;
 }
 
-// The consumer's thread has an event loop to run, and the loader's may have the
-// request that this one waits for.
-bool ItemPrefetch::Core::LeaveToThread() {
-  std::thread ended;
-  bool is_left = false;
-  {
-    MutexLock lock(&mu_);
-    ended = std::exchange(left_thread_, std::thread());
-    const auto request = std::find_if(
-        under_way_.begin(), under_way_.end(),
-        [this](const Request& one) { return one.context != &context_; });
-    if (request != under_way_.end()) {
-      const std::chrono::nanoseconds now = ThreadCpuTime();
-      counters_.ComputedByConsumer(now - request->cpu_before);
-      request->cpu_before = {};
+void ItemPrefetch::Core::AwaitConsumersRequest() {
+  while (true) {
+    const uint64_t seen = changed_.version();
+    {
+      MutexLock lock(&mu_);
+      const bool is_there = std::any_of(
+          under_way_.begin(), under_way_.end(), [this](const Request& one) {
+            return one.context == &consumer_context_;
+          });
+      if (!is_there || is_broken_) return;
     }
-    // Stop() joins what is there then.
-    if (!is_closed_) {
-      try {
-        left_thread_ = std::thread([this] { RunLeft(); });
-        is_left_ = true;
-      } catch (const std::system_error&) {  // no thread is to be had
-      }
-    }
-    is_left = is_left_;
-    if (!is_left && request != under_way_.end()) {
-      request->cpu_before = ThreadCpuTime();
-    }
+    changed_.BlockPast(seen);
   }
-  if (ended.joinable()) ended.join();
-  return is_left;
-}
-
-void ItemPrefetch::Core::RunLeft() {
-  try {
-    consumer_context_.run();
-  } catch (const std::bad_alloc&) {
-    Break();
-  }
-  MutexLock lock(&mu_);
-  is_left_ = false;
 }
 
 Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
@@ -327,10 +311,36 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
     counts.push_back(share.end - share.begin);
   }
   if (counts.empty()) co_return std::vector<MadeBatch>();
-  request->last_items = counts.back();
-  Batches batches = co_await maker_->Make(positions, counts, &times->decode);
+  const uint64_t most = only_copies_ ? positions.size() : kPartItems;
+  std::vector<MadeBatch> all;
+  std::span<const Position> items = positions;
+  std::span<const size_t> left = counts;
+  while (!left.empty()) {
+    size_t batches = 0;
+    size_t asked = 0;
+    while (batches < left.size() &&
+           (asked == 0 || asked + left[batches] <= most)) {
+      asked += left[batches++];
+    }
+    Batches made = co_await maker_->Make(items.first(asked),
+                                         left.first(batches), &times->decode);
+    if (!made.ok()) co_return made.status();
+    if (all.empty()) {
+      all = *std::move(made);
+    } else {
+      std::move(made->begin(), made->end(), std::back_inserter(all));
+    }
+    request->last_items = left[batches - 1];
+    items = items.subspan(asked);
+    left = left.subspan(batches);
+    // What is there must not wait for what takes long.
+    request->is_cut =
+        !left.empty() &&
+        Clock::now() - request->began > std::chrono::nanoseconds(kLongRequest);
+    if (request->is_cut) break;
+  }
   times->read = watch.Lap() - times->decode;
-  co_return batches;
+  co_return all;
 }
 
 FetchEnd ItemPrefetch::Core::EndOf(const Batches& batches, bool is_wanted) {
@@ -355,9 +365,13 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
     MutexLock lock(&mu_);
     const bool is_wanted =
         request->generation == window_.generation() && !is_closed_;
-    AdaptRequests(took, is_wanted && !batches.ok());
+    AdaptRequests(took, request->is_cut || (is_wanted && !batches.ok()));
     const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
-                            AskOneByOne(*request);
+                            AskOneByOne(*request, /*made=*/0);
+    if (is_wanted && batches.ok() && request->is_cut &&
+        !AskOneByOne(*request, batches->size())) {
+      batches = OutOfMemory();
+    }
     counters_.FetchEnded(
         now, asks_again ? FetchEnd::kNothing : EndOf(batches, is_wanted),
         request->times, batches.ok() ? batches->size() : 0);
@@ -372,7 +386,9 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
 
 void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
                                Batches batches) {
-  for (uint64_t i = 0; i < request.steps; ++i) {
+  const bool is_cut = request.is_cut && batches.ok();
+  const uint64_t steps = is_cut ? batches->size() : request.steps;
+  for (uint64_t i = 0; i < steps; ++i) {
     const uint64_t step = request.first_step + i;
     if (!window_.Arrive(step, request.generation, request.bytes_each)) continue;
     Slot& slot = slots_[step - window_.next()];
@@ -398,28 +414,30 @@ void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
   }
 }
 
-// Asks for the steps of a request that has failed in a request each, so that
-// the error is that of its step. Returns false if there is no memory.
-bool ItemPrefetch::Core::AskOneByOne(const Request& failed) {
+// Asks for the steps of a request that were not made in a request each: so the
+// error is that of its step, and no step waits for another. Returns false if
+// there is no memory.
+bool ItemPrefetch::Core::AskOneByOne(const Request& ended, uint64_t made) {
   RequestList all;
+  const uint64_t count = ended.steps - made;
   try {
-    all.resize(failed.steps);
-    for (uint64_t i = 0; i < failed.steps; ++i) {
+    all.resize(count);
+    for (uint64_t i = 0; i < count; ++i) {
       asio::post(context_, [this] { LaunchNext(&context_); });
     }
   } catch (const std::bad_alloc&) {
     return false;
   }
-  uint64_t step = failed.first_step;
+  uint64_t step = ended.first_step + made;
   for (Request& one : all) {
     one.first_step = step++;
     one.steps = 1;
-    one.bytes_each = failed.bytes_each;
-    one.generation = failed.generation;
+    one.bytes_each = ended.bytes_each;
+    one.generation = ended.generation;
   }
   // They are the first steps that nobody has begun.
   queued_.splice(queued_.begin(), all);
-  to_do_.fetch_add(failed.steps, std::memory_order_release);
+  to_do_.fetch_add(count, std::memory_order_release);
   return true;
 }
 
