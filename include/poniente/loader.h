@@ -236,7 +236,9 @@ class Loader {
   // not known, or the schedule describes another root mixture than the
   // dataset's: with another seed, or with other components, shares or
   // block_size, or, of a schedule without components, with stages that start
-  // elsewhere. stop_rule and group_items are not compared.
+  // elsewhere, or lengths. Not compared: stop_rule, group_items, trim,
+  // sample_overlap; and mixtures below a node that shuffles, cuts out or
+  // repeats their items, or of the program's own.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -629,7 +629,9 @@ TEST(LoaderTest, RefusesADatasetThatDoesNotKnowTheLengths) {
                      schedule),
       StatusIs(
           absl::StatusCode::kInvalidArgument,
-          AllOf(HasSubstr("gives windows of 4"), HasSubstr("asks for 16"))));
+          AllOf(HasSubstr("the schedule has samples of 4 tokens from sample 0 "
+                          "on, 16 tokens from sample"),
+                HasSubstr("the root mixture of 4 tokens from sample 0 on;"))));
 }
 
 TEST(LoaderTest, RefusesARunBeyondMaxEpochs) {

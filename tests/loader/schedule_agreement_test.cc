@@ -173,6 +173,25 @@ TEST(ScheduleAgreementTest, OtherSeedsAndBlocksAreNamed) {
                        AllOf(HasSubstr("block_size 20"), HasSubstr("has 10"))));
 }
 
+TEST(ScheduleAgreementTest, LengthsThatDifferAreNamed) {
+  ScheduleOptions options = Described(kWeights);
+  options.seq_len = kSeqLen / 2;
+  options.seq_lens = {{RunPoint::Step(60), kSeqLen}};
+  const Schedule schedule = *Schedule::Create(options);
+  MixtureOptions mixture = schedule.mixture_options();
+  EXPECT_THAT(Create(Mix(kWeights, mixture), schedule), IsOk());
+  mixture.seq_lens[1].start += 8;
+  EXPECT_THAT(Create(Mix(kWeights, mixture), schedule),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("from sample 240 on"),
+                             HasSubstr("from sample 248 on"))));
+  mixture.seq_lens.clear();
+  mixture.max_seq_len = 0;
+  EXPECT_THAT(Create(Mix(kWeights, mixture), schedule),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the root mixture of one length")));
+}
+
 TEST(ScheduleAgreementTest, ARootThatIsNoMixtureHasNoShares) {
   const Schedule schedule = *Schedule::Create(Described(kWeights));
   const auto flat = FlatMixture<TokenWindow>::Create(

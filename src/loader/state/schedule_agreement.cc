@@ -17,7 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
+#include "poniente/mixture_dataset.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/token_window.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -192,6 +194,38 @@ absl::Status CheckStarts(const Schedule& schedule,
   return absl::OkStatus();
 }
 
+std::string LengthWords(std::span<const SeqLenChange> lengths) {
+  if (lengths.empty()) return "one length throughout";
+  const auto add = [](std::string* out, const SeqLenChange& one) {
+    absl::StrAppend(out, one.seq_len, " tokens from sample ", one.start, " on");
+  };
+  constexpr size_t kShown = 8;
+  const auto shown = lengths.first(std::min(lengths.size(), kShown));
+  return absl::StrCat(absl::StrJoin(shown, ", ", add),
+                      lengths.size() > kShown ? ", ..." : "");
+}
+
+// A mixture of tokens that is not cut where the schedule changes the length
+// would serve other items, or windows of another length.
+absl::Status CheckLengths(const DatasetNode& mixture,
+                          const MixtureOptions& options) {
+  const auto* const tokens =
+      dynamic_cast<const MixtureDataset<TokenWindow>*>(&mixture);
+  if (tokens == nullptr) return absl::OkStatus();
+  const absl::StatusOr<MixturePlan> plan = tokens->plan();
+  if (!plan.ok()) return absl::OkStatus();  // of lengths that are not final
+  const auto mixed = plan->seq_lens();
+  const bool is_same =
+      std::equal(mixed.begin(), mixed.end(), options.seq_lens.begin(),
+                 options.seq_lens.end(), [](const auto& a, const auto& b) {
+                   return a.start == b.start && a.seq_len == b.seq_len;
+                 });
+  if (is_same) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the schedule has samples of ", LengthWords(options.seq_lens),
+      ", the root mixture of ", LengthWords(mixed), kRemedy));
+}
+
 absl::Status NoMixture(const DatasetNode& root, const Schedule& schedule,
                        const MixtureOptions& options) {
   if (schedule.mixture() == nullptr && options.stages.empty()) {
@@ -238,6 +272,7 @@ absl::Status CheckScheduleAgrees(const DatasetNode& root,
         "the schedule's mixture has seed ", *options.seed,
         ", the root mixture has seed ", found.mixture->seed(), kRemedy));
   }
+  PONIENTE_RETURN_IF_ERROR(CheckLengths(*found.node, options));
   if (schedule.mixture() == nullptr) {
     return CheckStarts(schedule, options, mixed);
   }
