@@ -128,8 +128,7 @@ TEST(ItemReadyFdTest, AnErrorIsReadableAndTheStepIsMadeAgain) {
                         return absl::UnavailableError("gone");
                       return item;
                     });
-  // One step to a request: those of several would be tried again.
-  const auto loader = OpenItems(root, {.batch_size = 2, .prefetch_batches = 4});
+  const auto loader = OpenItems(root, {.batch_size = 2});
   const int fd = ReadyFdOf(*loader);
   for (uint64_t first = 0; first < 4; first += 2) {
     ASSERT_TRUE(IsReadable(fd, kLost));

@@ -88,7 +88,6 @@ class ItemPrefetch::Core {
     std::chrono::nanoseconds cpu_before{0};  // of the consumer's thread
     FetchTimes times = {};
     uint64_t last_items = 0;  // of its last batch, which may be short
-    bool is_cut = false;      // it took long, so its last steps were not made
     boost::asio::cancellation_signal cancel = {};
   };
   using RequestList = std::list<Request>;
@@ -116,8 +115,6 @@ class ItemPrefetch::Core {
   void Enqueue(RequestList* one, RequestList::iterator before)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunRequests();
-  // Asio has lost a request or a wait.
-  void Break();
   void RunSpinning();
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
@@ -129,12 +126,9 @@ class ItemPrefetch::Core {
   static FetchEnd EndOf(const Batches& batches, bool is_wanted);
   void Store(const Request& request, Clock::time_point now, Batches batches)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool AskOneByOne(const Request& ended, uint64_t made)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AskOneByOne(const Request& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AdaptRequests(Clock::duration took, bool has_failed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Waits for a request that is made on the consumer's thread.
-  void AwaitConsumersRequest();
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels the requests on `context` that are of earlier generations.
@@ -148,8 +142,6 @@ class ItemPrefetch::Core {
   const DatasetTree tree_;
   const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
-  // Making a batch runs no function of the user's, and waits for nothing.
-  const bool only_copies_;
   const DatasetTimes dataset_times_;
   const ReaderTotals readers_;
 
@@ -170,8 +162,6 @@ class ItemPrefetch::Core {
   std::atomic<uint64_t> to_do_ = 0;
   // Requests since an event loop last had to wait for one.
   std::atomic<uint64_t> calm_requests_ = 0;
-  // The last request took less than kLongRequest / 2.
-  std::atomic<bool> is_quick_ = false;
   // The length of the dataset can no longer change.
   std::atomic<bool> is_final_ = false;
   std::atomic<bool> next_awaited_ = false;
