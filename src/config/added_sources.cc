@@ -227,12 +227,12 @@ ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
       config.run(), config.sources(), /*reads=*/true);
   added->OnMade([config, sink = options.warning_sink](const BuiltRun& made) {
     std::vector<std::string> warnings = made.warnings;
-    const std::vector<JournalEntry> journal = config.journal().entries();
+    const std::vector<std::string> undrawn =
+        UndrawnPaths(config.run(), config.journal().entries());
     for (const RunEval& eval : config.run().evals) {
       const absl::StatusOr<Config> opened = config.Eval(eval.name);
       if (!opened.ok()) continue;
-      WarnOfTrained(config.run(), journal, made.sources, eval,
-                    opened->sources(), &warnings);
+      WarnOfTrained(undrawn, made.sources, eval, opened->sources(), &warnings);
     }
     for (const std::string& warning : warnings) {
       EmitLine(sink, "warning: ", warning);

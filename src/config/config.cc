@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -72,6 +73,31 @@ absl::StatusOr<Journal> JournalOf(const Run& run, const std::string& path) {
   if (journal.ok()) return journal;
   return internal::Prepend(journal.status(),
                            internal::ToString(run.journal_location));
+}
+
+// Appends lines to the file of `journal`, and warns of evaluations that they
+// begin to draw.
+std::function<absl::Status(std::string_view line)> SinkOf(
+    const Config& config, const std::string& path, Journal journal,
+    const internal::LineSink& warning_sink) {
+  const auto file = std::make_shared<internal::JournalFile>(path, journal);
+  if (config.run().evals.empty()) {
+    return [file](std::string_view line) { return file->Append(line); };
+  }
+  std::vector<std::string> undrawn =
+      internal::UndrawnPaths(config.run(), journal.entries());
+  return [config, warning_sink, file, journal = std::move(journal),
+          undrawn = std::move(undrawn)](std::string_view line) mutable {
+    absl::Status appended = file->Append(line);
+    if (!appended.ok()) return appended;
+    const absl::StatusOr<JournalEntry> entry = journal.Append(line);
+    if (!entry.ok()) return absl::OkStatus();
+    for (const std::string& warning :
+         internal::WarningsOfDrawn(config, entry->change, &undrawn)) {
+      internal::EmitLine(warning_sink, "warning: ", warning);
+    }
+    return absl::OkStatus();
+  };
 }
 
 // `error`, and those of the evaluations: a line that it has is not repeated.
@@ -147,6 +173,7 @@ absl::StatusOr<Config> Config::Open(Run run,
     PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
     return opened;
   };
+  const std::vector<std::string> undrawn = internal::UndrawnPaths(run, entries);
   std::vector<absl::Status> errors;
   for (const RunEval& eval : run.evals) {
     absl::StatusOr<Config> opened = open(eval);
@@ -154,8 +181,8 @@ absl::StatusOr<Config> Config::Open(Run run,
       errors.push_back(opened.status());
       continue;
     }
-    internal::WarnOfTrained(run, entries, built.sources, eval,
-                            opened->sources(), &warnings);
+    internal::WarnOfTrained(undrawn, built.sources, eval, opened->sources(),
+                            &warnings);
     evals.push_back(*std::move(opened));
   }
   PONIENTE_RETURN_IF_ERROR(internal::JoinErrors(errors));
@@ -274,22 +301,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
         "opened; open the run again"));
   }
   if (options.rank == 0) {
-    const auto file = std::make_shared<internal::JournalFile>(
-        parts_->journal_path, with_journal.journal);
-    const auto kept = std::make_shared<Journal>(with_journal.journal);
-    with_journal.journal_sink = [config = *this, sink = options.warning_sink,
-                                 file, kept](std::string_view line) {
-      absl::Status appended = file->Append(line);
-      if (!appended.ok()) return appended;
-      const absl::StatusOr<JournalEntry> entry = kept->Check(line);
-      if (!entry.ok()) return absl::OkStatus();
-      for (const std::string& warning :
-           internal::NewlyTrained(config, *kept, *entry)) {
-        internal::EmitLine(sink, "warning: ", warning);
-      }
-      kept->AppendChecked(line, *entry);
-      return absl::OkStatus();
-    };
+    with_journal.journal_sink =
+        SinkOf(*this, parts_->journal_path, with_journal.journal,
+               options.warning_sink);
   }
   return Loader::CreateSteered(parts_->steered, journal().size(),
                                std::move(with_journal));

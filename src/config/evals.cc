@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -223,17 +224,23 @@ absl::Status CheckEval(const RunEval& eval, const Config& opened) {
   return status;
 }
 
-void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
-                   const std::vector<ConfigSource>& trained,
-                   const RunEval& eval, const std::vector<ConfigSource>& read,
-                   std::vector<std::string>* warnings) {
+std::vector<std::string> UndrawnPaths(const Run& run,
+                                      std::span<const JournalEntry> journal) {
   std::vector<std::string> undrawn;
   CollectUndrawn(run.data, "", run.stages, &undrawn);
+  if (undrawn.empty()) return undrawn;
   for (const JournalEntry& entry : journal) {
     for (const auto& [name, weight] : entry.change.weights) {
       if (weight > 0) std::erase(undrawn, JoinedPath(entry.change.path, name));
     }
   }
+  return undrawn;
+}
+
+void WarnOfTrained(const std::vector<std::string>& undrawn,
+                   const std::vector<ConfigSource>& trained,
+                   const RunEval& eval, const std::vector<ConfigSource>& read,
+                   std::vector<std::string>* warnings) {
   for (const ConfigSource& source : trained) {
     if (std::any_of(undrawn.begin(), undrawn.end(),
                     [&](const std::string& path) {
@@ -257,30 +264,26 @@ void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
   }
 }
 
-std::vector<std::string> NewlyTrained(const Config& config,
-                                      const Journal& journal,
-                                      const JournalEntry& entry) {
-  if (entry.change.weights.empty()) return {};
-  std::vector<JournalEntry> entries = journal.entries();
-  entries.push_back(entry);
-  const std::span<const JournalEntry> all = entries;
-  std::vector<std::string> before;
-  std::vector<std::string> after;
+std::vector<std::string> WarningsOfDrawn(const Config& config,
+                                         const RunChange& change,
+                                         std::vector<std::string>* undrawn) {
+  std::vector<ConfigSource> drawn;
+  for (const auto& [name, weight] : change.weights) {
+    const std::string path = JoinedPath(change.path, name);
+    if (weight <= 0 || std::erase(*undrawn, path) == 0) continue;
+    std::copy_if(config.sources().begin(), config.sources().end(),
+                 std::back_inserter(drawn), [&path](const auto& source) {
+                   return IsAtOrBelow(source.path, path);
+                 });
+  }
+  std::vector<std::string> warnings;
+  if (drawn.empty()) return warnings;
   for (const RunEval& eval : config.run().evals) {
     const absl::StatusOr<Config> opened = config.Eval(eval.name);
     if (!opened.ok()) continue;
-    const auto warn = [&](std::span<const JournalEntry> of,
-                          std::vector<std::string>* warnings) {
-      WarnOfTrained(config.run(), of, config.sources(), eval, opened->sources(),
-                    warnings);
-    };
-    warn(all.first(all.size() - 1), &before);
-    warn(all, &after);
+    WarnOfTrained(*undrawn, drawn, eval, opened->sources(), &warnings);
   }
-  std::erase_if(after, [&before](const std::string& warning) {
-    return std::find(before.begin(), before.end(), warning) != before.end();
-  });
-  return after;
+  return warnings;
 }
 
 }  // namespace poniente::internal

@@ -24,18 +24,23 @@ absl::StatusOr<Run> EvalRunOf(const Run& run, const RunEval& eval);
 // reads a document twice.
 absl::Status CheckEval(const RunEval& eval, const Config& opened);
 
-// Appends a warning if the evaluation reads documents that training, with the
-// changes of its journal, may read, too.
-void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
+// Returns the paths of nodes that are never drawn: no stage of the description
+// gives them a weight, nor does a change of the journal.
+std::vector<std::string> UndrawnPaths(const Run& run,
+                                      std::span<const JournalEntry> journal);
+
+// Appends a warning for each training source, but those at or below `undrawn`,
+// that may read documents that the evaluation reads.
+void WarnOfTrained(const std::vector<std::string>& undrawn,
                    const std::vector<ConfigSource>& trained,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings);
 
-// Returns warnings that WarnOfTrained() gives once `entry` is in `journal`, but
-// did not before: of a source of weight 0 that is drawn from now on.
-std::vector<std::string> NewlyTrained(const Config& config,
-                                      const Journal& journal,
-                                      const JournalEntry& entry);
+// Removes from `undrawn` what `change` gives a weight, and returns the warnings
+// of evaluations that read what is drawn from now on.
+std::vector<std::string> WarningsOfDrawn(const Config& config,
+                                         const RunChange& change,
+                                         std::vector<std::string>* undrawn);
 
 }  // namespace poniente::internal
 
