@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/opened_component.h"
+#include "index/schedule/step_changes.h"
 #include "loader/batch_checks.h"
 #include "loader/drop_checks.h"
 #include "loader/loader_core.h"
@@ -22,12 +23,6 @@ namespace {
 
 uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
   return schedule.Has(step) ? schedule.FirstSample(step) : schedule.samples();
-}
-
-// The step after the last for a sample that the run does not reach.
-uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
-  const bool has_it = schedule.steps() == 0 || sample < schedule.samples();
-  return has_it ? schedule.StepOf(sample) : schedule.steps();
 }
 
 // The step from which on the entry holds, in a run under it, where it changes
@@ -139,7 +134,7 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
   PONIENTE_ASSIGN_OR_RETURN(
       internal::SteeredRun run,
       internal::Steered(edition.run, std::span(&entry, 1), opener_.opener()));
-  uint64_t step = StepOf(run.schedule, entry.sample);
+  uint64_t step = internal::StepOrEnd(run.schedule, entry.sample);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "change ", entry.number, " would hold from sample ", entry.sample,
@@ -268,7 +263,7 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
   // A line that has come before, from this process or another.
   if (entry.number <= journal_.size()) {
     return HoldsFrom(before->run, entry,
-                     StepOf(before->run.schedule, entry.sample));
+                     internal::StepOrEnd(before->run.schedule, entry.sample));
   }
   PONIENTE_ASSIGN_OR_RETURN(ChangedRun changed, Changed(*before, entry));
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t holds_from,
@@ -276,6 +271,9 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
   const auto when_made = std::exchange(changed.run.when_made, {});
   auto edition =
       std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
+  // It may read, so while steps are still handed out.
+  const std::string nothing =
+      internal::WarningOfNothing(entry, edition->assembler.tree());
   const HeldBack held_back(this);
   PONIENTE_RETURN_IF_ERROR(HoldBack(changed.step, entry, is_late));
   // Nothing holds that a process which is killed now would not find again.
@@ -290,14 +288,12 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     opener_.Forget();
     for (const auto& made : when_made) made();
   }
-  const DatasetTree& tree = edition->assembler.tree();
-  const std::string warnings[] = {
-      internal::WarningOfOthers(entry, journal_, tree),
-      internal::WarningOfNothing(entry, tree)};
+  const std::string others =
+      internal::WarningOfOthers(entry, journal_, edition->assembler.tree());
   Adopt(std::move(edition), changed.step);
-  for (const std::string& warning : warnings) {
-    if (warning.empty()) continue;
-    internal::EmitLine(options_.warning_sink, "warning: ", warning);
+  for (const std::string* const warning : {&others, &nothing}) {
+    if (warning->empty()) continue;
+    internal::EmitLine(options_.warning_sink, "warning: ", *warning);
   }
   if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());
   return holds_from;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "analysis/diff/run_diff.h"
+#include "index/schedule/stage_marks.h"
 #include "poniente/batch_tensors.h"
 
 namespace poniente::internal {
@@ -134,10 +135,6 @@ class ScheduleDiff {
     }
     for (const std::string& name : several) stages.erase(name);
     return stages;
-  }
-
-  static bool ChangesShares(const PlannedStage& stage) {
-    return !stage.weights.empty() || stage.temperature || stage.ramp_samples;
   }
 
   // A stage that changes shares within a block cuts it, so that the order of

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "index/max_samples.h"
+#include "index/schedule/step_changes.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -113,12 +114,8 @@ absl::StatusOr<uint64_t> HoldsFromStep(const DatasetNode& root,
                                        const JournalEntry& entry) {
   PONIENTE_ASSIGN_OR_RETURN(const ChangePlace place,
                             FindChangePlace(root, entry));
-  const bool has_end = schedule.steps() > 0;
-  if (!place.holds_from ||
-      (has_end && *place.holds_from >= schedule.samples())) {
-    return has_end ? schedule.steps() : UINT64_MAX;
-  }
-  return schedule.StepOf(*place.holds_from);
+  if (place.holds_from) return StepOrEnd(schedule, *place.holds_from);
+  return schedule.steps() > 0 ? schedule.steps() : UINT64_MAX;
 }
 
 }  // namespace poniente::internal

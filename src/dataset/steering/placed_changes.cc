@@ -53,11 +53,10 @@ class PlacesBelow {
   std::optional<uint64_t> StepOfDecision(
       const std::vector<MixtureLevel>& levels, uint64_t start) const {
     const std::optional<uint64_t> sample = HoldsFromSample(levels, start);
-    const bool has_end = schedule_.steps() > 0;
-    if (!sample || (has_end && *sample >= schedule_.samples())) {
-      return std::nullopt;
-    }
-    return schedule_.StepOf(*sample);
+    if (!sample) return std::nullopt;
+    const uint64_t step = StepOrEnd(schedule_, *sample);
+    if (!schedule_.Has(step)) return std::nullopt;
+    return step;
   }
 
   // As the description of the run places it.
@@ -74,6 +73,11 @@ class PlacesBelow {
   const Schedule& schedule_;
   std::map<std::string, std::vector<MixtureLevel>> levels_;
 };
+
+// Masks hold from a sample of the run on, for whatever mixture.
+bool ChangesBelowRoot(const JournalEntry& entry) {
+  return !entry.change.path.empty() && !entry.change.masks;
+}
 
 // What an entry changes below the root.
 struct NestedDecision {
@@ -101,35 +105,20 @@ absl::StatusOr<std::optional<NestedDecision>> DecisionBelow(
 // A ramp of this mixture that still runs there has no end any more.
 void EraseRampEnd(const PlannedChange& decision,
                   std::vector<PlannedChange>* nested) {
-  const auto is_of = [&decision](const PlannedChange& one, ChangeKind kind) {
-    return one.change.mixture == decision.change.mixture &&
-           one.change.kind == kind;
-  };
-  uint64_t began = 0;
-  for (const PlannedChange& one : *nested) {
-    if (is_of(one, ChangeKind::kRampStart) &&
-        one.mixture_sample <= decision.mixture_sample) {
-      began = std::max(began, one.mixture_sample);
-    }
-  }
-  auto end = nested->end();
+  auto next = nested->end();  // start or end of a ramp, behind the decision
   for (auto one = nested->begin(); one != nested->end(); ++one) {
-    const bool is_later = is_of(*one, ChangeKind::kRampEnd) &&
-                          one->mixture_sample > decision.mixture_sample;
-    if (is_later &&
-        (end == nested->end() || one->mixture_sample < end->mixture_sample)) {
-      end = one;
+    const ChangeKind kind = one->change.kind;
+    if (one->change.mixture != decision.change.mixture ||
+        one->mixture_sample <= decision.mixture_sample ||
+        (kind != ChangeKind::kRampStart && kind != ChangeKind::kRampEnd)) {
+      continue;
+    }
+    if (next == nested->end() || one->mixture_sample < next->mixture_sample) {
+      next = one;
     }
   }
-  if (began == 0 || end == nested->end()) return;
-  // That of a ramp which begins later stays.
-  const bool is_of_later =
-      std::any_of(nested->begin(), nested->end(), [&](const auto& one) {
-        return is_of(one, ChangeKind::kRampStart) &&
-               one.mixture_sample > decision.mixture_sample &&
-               one.mixture_sample < end->mixture_sample;
-      });
-  if (!is_of_later) nested->erase(end);
+  if (next == nested->end()) return;
+  if (next->change.kind == ChangeKind::kRampEnd) nested->erase(next);
 }
 
 }  // namespace
@@ -138,10 +127,6 @@ std::string LabelOf(const JournalEntry& entry) {
   const std::string& why = entry.change.why;
   return absl::StrCat("change ", entry.number, " at sample ", entry.sample,
                       why.empty() ? "" : absl::StrCat(" (", OneLine(why), ")"));
-}
-
-bool ChangesBelowRoot(const JournalEntry& entry) {
-  return !entry.change.path.empty() && !entry.change.masks;
 }
 
 absl::StatusOr<Schedule> WithPlacedChanges(
@@ -160,10 +145,7 @@ absl::StatusOr<Schedule> WithPlacedChanges(
   }
   if (nested.empty() && decided.empty()) return schedule;
   // What comes before the first entry stays.
-  const uint64_t first = entries.front().sample;
-  const bool is_in_run = schedule.steps() == 0 || first < schedule.samples();
-  const uint64_t first_step =
-      is_in_run ? schedule.StepOf(first) : schedule.steps();
+  const uint64_t first_step = StepOrEnd(schedule, entries.front().sample);
   PlacesBelow places(root, schedule);
   std::vector<PlannedChange> placed;
   for (std::vector<PlannedChange>* const list : {&nested, &decided}) {

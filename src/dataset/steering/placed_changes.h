@@ -17,10 +17,6 @@ namespace poniente::internal {
 // Returns how a decision is labelled: "change 3 at sample 4096 (why)".
 std::string LabelOf(const JournalEntry& entry);
 
-// Returns whether the entry changes a mixture below the root, or what it reads.
-// (Masks hold from a sample of the run on, for whatever mixture.)
-bool ChangesBelowRoot(const JournalEntry& entry);
-
 // Returns `schedule`, that of the run `root` under `entries` and others before
 // them, with the changes of mixtures below the root: what `entries` change
 // there, and the stages of such mixtures, which come in other steps once a

@@ -349,8 +349,9 @@ std::vector<JournalEntry> Journal::entries() const {
 std::optional<uint64_t> Journal::last_step() const {
   // Not the last line's: a run that went back to a checkpoint has decided more.
   std::optional<uint64_t> last;
-  for (const auto& line : lines_)
+  for (const auto& line : lines_) {
     last = std::max(last, std::optional(line->step));
+  }
   return last;
 }
 

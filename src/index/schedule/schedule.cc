@@ -359,9 +359,7 @@ MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
   for (size_t s = 0; s < state_->stages.size(); ++s) {
     const PlannedStage& stage = state_->stages[s];
     const internal::StageTexts& texts = state_->stage_texts[s];
-    const bool changes_shares =
-        !stage.weights.empty() || stage.temperature || stage.ramp_samples > 0;
-    if (stage.start_sample == 0 || !changes_shares) continue;
+    if (stage.start_sample == 0 || !internal::ChangesShares(stage)) continue;
     base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
                            stage.ramp_samples, stage.ramp_blocks, stage.name,
                            texts.label, texts.ramp,

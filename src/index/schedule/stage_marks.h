@@ -18,6 +18,11 @@ namespace poniente::internal {
 // Returns the name of a stage for errors, such as "stage 2 ('code')".
 std::string StageLabel(size_t stage, const std::string& name);
 
+// Returns whether the stage changes the shares of the root mixture.
+inline bool ChangesShares(const PlannedStage& stage) {
+  return !stage.weights.empty() || stage.temperature || stage.ramp_samples > 0;
+}
+
 // Returns all marks: first stages, then batch sizes, then lengths.
 std::vector<StageMark> MarksOf(const ScheduleOptions& options);
 

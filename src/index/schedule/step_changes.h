@@ -38,6 +38,13 @@ std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
 std::vector<PlannedChange> ChangesOf(
     const Schedule& schedule, std::span<const MixtureDecision> decisions);
 
+// Returns the step that a sample lies in; the number of steps for one that the
+// run does not reach.
+inline uint64_t StepOrEnd(const Schedule& schedule, uint64_t sample) {
+  const bool has_it = schedule.steps() == 0 || sample < schedule.samples();
+  return has_it ? schedule.StepOf(sample) : schedule.steps();
+}
+
 // Returns the first step whose samples all come at or after an item of a nested
 // mixture; nullopt if the run has none. `before` returns how many of its items
 // the first samples of the run begin.
