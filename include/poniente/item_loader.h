@@ -105,6 +105,8 @@ class ItemBatchMaker {
  public:
   virtual ~ItemBatchMaker();
   virtual const DatasetNode& root() const = 0;
+  // Whether a function of the user's puts items together.
+  virtual bool collates() const = 0;
   virtual Task<uint64_t> WaitForLength(uint64_t n) const = 0;
   // Makes one batch of the first counts[0] positions, another of the following
   // counts[1], and so on. Adds to `collating` the time that putting the items
@@ -170,6 +172,7 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
         bytes_of_(bytes_of ? std::move(bytes_of) : DefaultBytesOf<Batch>()) {}
 
   const DatasetNode& root() const override { return *root_; }
+  bool collates() const override { return static_cast<bool>(collate_); }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
     return root_->WaitForLength(n);
   }
@@ -262,12 +265,19 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 //     that, batches are made ahead. They are delivered in order, each as soon
 //     as it is there. While items come from memory, several small batches are
 //     asked for in one request; if this fails, they are asked for one by one.
+//     A request that turns out to take longer than 2 ms hands over what it has,
+//     in parts of 64 items or a batch.
 // Threads: batches are made on a thread of the loader's. While no item had to
 //     be waited for, a NextBlocking() that would wait makes batches itself, on
-//     its own thread. So the tree's functions and `collate` may run on both at
-//     once, as every dataset allows. Next() resumes on the executor of the
-//     awaiting coroutine. All members may be called from any thread, but only
-//     one Next() may be in progress; a second one returns FailedPrecondition.
+//     its own thread. So does a Next(), once in a turn of its executor, but
+//     only of what runs no function and waits for nothing: copies of items of
+//     InMemoryDatasets, below nodes that choose and order them, without
+//     `collate`, and while a request takes less than 1 ms. So the tree's
+//     functions and `collate` may run on the loader's thread and on that of
+//     NextBlocking() at once, as every dataset allows, and never on the
+//     executor of Next(). Next() resumes on the executor of the awaiting
+//     coroutine. All members may be called from any thread, but only one Next()
+//     may be in progress; a second one returns FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the error of the dataset, or by
 //     "collate: " and that of the function; OutOfRange from either becomes
 //     Internal. An exception becomes a status: ResourceExhausted for bad_alloc,

@@ -78,7 +78,8 @@ Task<> Loader::Core::Close(std::shared_ptr<Core> core) {
     const uint64_t seen = core->changed_.version();
     {
       MutexLock lock(&core->mu_);
-      const bool is_idle = core->queued_.empty() && core->under_way_.empty();
+      const bool is_idle = core->queued_.empty() && core->under_way_.empty() &&
+                           core->ending_.empty();
       if (is_idle || core->is_broken_) {
         co_return absl::OkStatus();
       }

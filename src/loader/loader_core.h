@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -171,7 +172,9 @@ class Loader::Core {
   bool MayFetchHere() const;
   bool FetchHere();
   void CountConsumerFetch(const Fetch& fetch);
+  boost::asio::awaitable<void> Run(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
+  void End(std::list<Fetch>::iterator fetch);
   static internal::FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
   // `step`: of the batch that has been handed out.
   void Report(uint64_t step) {
@@ -289,6 +292,7 @@ class Loader::Core {
   ReadySteps ready_ ABSL_GUARDED_BY(mu_);
   std::list<Fetch> queued_ ABSL_GUARDED_BY(mu_);  // not begun, by step
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
+  std::list<Fetch> ending_ ABSL_GUARDED_BY(mu_);  // arrived
   std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;

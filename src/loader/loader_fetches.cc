@@ -186,29 +186,41 @@ void Loader::Core::LaunchNext() {
   }
 }
 
-// Its end runs on the same context.
+// It runs on that context to its end.
 void Loader::Core::Launch(asio::io_context* context,
                           std::list<Fetch>::iterator fetch) {
   fetch->began = LoaderCounters::Clock::now();
   counters_.FetchBegan(fetch->began);
   if (fetch->is_stale) {
     Arrive(fetch, absl::CancelledError("no longer wanted"));
+    End(fetch);
     return;
   }
-  auto arrive = [this, fetch](std::exception_ptr thrown, Fetched fetched) {
-    if (thrown) fetched = internal::StatusFromException(thrown);
-    Arrive(fetch, std::move(fetched));
+  auto end = [this, fetch](std::exception_ptr thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+    End(fetch);
   };
   try {
     asio::co_spawn(
-        *context,
-        fetch->edition->assembler.Assemble(
-            fetch->step(), /*may_hand_over=*/!fetch->is_of_consumer,
-            &fetch->times),
-        asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+        *context, Run(fetch),
+        asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(end)));
   } catch (const std::bad_alloc&) {
     Arrive(fetch, internal::OutOfMemory());
+    End(fetch);
   }
+}
+
+// Hands over what it has fetched at once: the event loop runs the end of a
+// coroutine behind other work, such as what other fetches compute.
+asio::awaitable<void> Loader::Core::Run(std::list<Fetch>::iterator fetch) {
+  Fetched fetched = std::optional<Batch>();
+  try {
+    fetched = co_await fetch->edition->assembler.Assemble(
+        fetch->step(), /*may_hand_over=*/!fetch->is_of_consumer, &fetch->times);
+  } catch (...) {
+    fetched = internal::StatusFromException(std::current_exception());
+  }
+  Arrive(fetch, std::move(fetched));
 }
 
 // Batches come from memory, and no code but the library's makes them or decides
@@ -294,11 +306,23 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
       fetch->ready.mapped() = {std::move(fetched), now};
       ready_.insert(std::move(fetch->ready));
     }
-    under_way_.erase(fetch);
+    ending_.splice(ending_.end(), under_way_, fetch);
     TryToStartFetches();
     UpdateReadyEvent();
   }
   changed_.NotifyAll();
+}
+
+// When nothing uses the fetch anymore.
+void Loader::Core::End(std::list<Fetch>::iterator fetch) {
+  std::list<Fetch> ended;  // destroyed without the lock
+  bool is_awaited = false;
+  {
+    MutexLock lock(&mu_);
+    ended.splice(ended.end(), ending_, fetch);
+    is_awaited = is_closed_;
+  }
+  if (is_awaited) TryToNotify();
 }
 
 void Loader::Core::Restart(uint64_t step) {

@@ -128,7 +128,8 @@ TEST(ItemReadyFdTest, AnErrorIsReadableAndTheStepIsMadeAgain) {
                         return absl::UnavailableError("gone");
                       return item;
                     });
-  const auto loader = OpenItems(root, {.batch_size = 2});
+  // One step to a request: those of several would be tried again.
+  const auto loader = OpenItems(root, {.batch_size = 2, .prefetch_batches = 4});
   const int fd = ReadyFdOf(*loader);
   for (uint64_t first = 0; first < 4; first += 2) {
     ASSERT_TRUE(IsReadable(fd, kLost));

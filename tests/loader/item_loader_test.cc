@@ -295,6 +295,10 @@ TEST(ItemLoaderTest, RefusesWhatNoRunCanHave) {
               StatusIs(kInvalid, HasSubstr("prefetch_batches")));
   EXPECT_THAT(create({.batch_size = uint64_t{1} << 60, .steps = 100}),
               StatusIs(kInvalid, ::testing::_));
+  EXPECT_THAT(
+      create({.batch_size = 0, .ranks = 0, .prefetch_batches = 65537}),
+      StatusIs(kInvalid, AllOf(HasSubstr("batch_size"), HasSubstr("rank"),
+                               HasSubstr("prefetch_batches"))));
   EXPECT_THAT(create({.start_step = UINT64_MAX}), IsOk());
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
+#include "util/alike_lines.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -24,14 +25,11 @@ namespace {
 
 constexpr uint32_t kMaxPrefetchedItems = 65536;
 
-absl::Status CheckItemOptions(const ItemPrefetchOptions& options) {
-  PONIENTE_RETURN_IF_ERROR(CheckRank(options.rank, options.ranks));
-  if (options.prefetch_batches > kMaxPrefetchedItems) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("prefetch_batches must be at most ", kMaxPrefetchedItems,
-                     ", got ", options.prefetch_batches));
-  }
-  return absl::OkStatus();
+absl::Status CheckPrefetch(uint32_t batches) {
+  if (batches <= kMaxPrefetchedItems) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("prefetch_batches must be at most ", kMaxPrefetchedItems,
+                   ", got ", batches));
 }
 
 }  // namespace
@@ -134,6 +132,7 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
   // another turn, in which the wait for it could be given up.
   co_await asio::post(asio::use_awaitable);
   std::shared_ptr<void> batch;
+  bool has_requested = false;  // in this turn of the executor
   while (true) {
     const asio::cancellation_state cancellation =
         co_await asio::this_coro::cancellation_state;
@@ -147,8 +146,15 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
       core->Report();
       co_return batch;
     }
+    // The executor has other work, so not what may take long.
+    if (!has_requested && core->only_copies_ &&
+        core->is_quick_.load(std::memory_order_relaxed)) {
+      has_requested = true;
+      if (core->RequestHere()) continue;
+    }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
+    has_requested = false;
   }
 }
 
@@ -299,7 +305,8 @@ Task<> ItemPrefetch::Core::Close(std::shared_ptr<Core> core) {
     const uint64_t seen = core->changed_.version();
     {
       MutexLock lock(&core->mu_);
-      const bool is_idle = core->queued_.empty() && core->under_way_.empty();
+      const bool is_idle = core->queued_.empty() && core->under_way_.empty() &&
+                           core->ending_.empty();
       if (is_idle || core->is_broken_) co_return absl::OkStatus();
     }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
@@ -345,16 +352,19 @@ absl::Status ItemPrefetch::Core::Resume(std::string_view state) {
 
 absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
     std::unique_ptr<const ItemBatchMaker> maker, ItemPrefetchOptions options) {
-  PONIENTE_RETURN_IF_ERROR(CheckItemOptions(options));
   ScheduleOptions of_run;
   of_run.steps = options.steps;
   of_run.batch_size = options.batch_size;
-  PONIENTE_ASSIGN_OR_RETURN(Schedule schedule,
-                            Schedule::Create(std::move(of_run)));
-  PONIENTE_RETURN_IF_ERROR(
-      DatasetTree(maker->root()).CheckEpochs(schedule.samples()));
+  absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(of_run));
+  const absl::Status all[] = {
+      CheckRank(options.rank, options.ranks),
+      CheckPrefetch(options.prefetch_batches),
+      schedule.ok()
+          ? DatasetTree(maker->root()).CheckEpochs(schedule->samples())
+          : schedule.status()};
+  PONIENTE_RETURN_IF_ERROR(JoinErrors(all));
   try {
-    auto core = std::make_shared<Core>(std::move(maker), std::move(schedule),
+    auto core = std::make_shared<Core>(std::move(maker), *std::move(schedule),
                                        std::move(options));
     return std::unique_ptr<ItemPrefetch>(new ItemPrefetch(std::move(core)));
   } catch (const std::exception& error) {

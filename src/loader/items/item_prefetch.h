@@ -6,6 +6,7 @@
 #define PONIENTE_LOADER_ITEMS_ITEM_PREFETCH_H_
 
 #include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -88,6 +89,7 @@ class ItemPrefetch::Core {
     std::chrono::nanoseconds cpu_before{0};  // of the consumer's thread
     FetchTimes times = {};
     uint64_t last_items = 0;  // of its last batch, which may be short
+    bool is_cut = false;      // it took long, so its last steps were not made
     boost::asio::cancellation_signal cancel = {};
   };
   using RequestList = std::list<Request>;
@@ -115,6 +117,8 @@ class ItemPrefetch::Core {
   void Enqueue(RequestList* one, RequestList::iterator before)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunRequests();
+  // Asio has lost a request or a wait.
+  void Break();
   void RunSpinning();
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
@@ -122,13 +126,18 @@ class ItemPrefetch::Core {
   bool RequestHere();
   // Makes the batches of the request; fewer than its steps if the run ends.
   Task<std::vector<MadeBatch>> Make(Request* request);
+  boost::asio::awaitable<void> Run(RequestList::iterator request);
   void Arrive(RequestList::iterator request, Batches batches);
+  void End(RequestList::iterator request);
   static FetchEnd EndOf(const Batches& batches, bool is_wanted);
   void Store(const Request& request, Clock::time_point now, Batches batches)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool AskOneByOne(const Request& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AskOneByOne(const Request& ended, uint64_t made)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AdaptRequests(Clock::duration took, bool has_failed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for a request that is made on the consumer's thread.
+  void AwaitConsumersRequest();
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels the requests on `context` that are of earlier generations.
@@ -142,6 +151,8 @@ class ItemPrefetch::Core {
   const DatasetTree tree_;
   const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
+  // Making a batch runs no function of the user's, and waits for nothing.
+  const bool only_copies_;
   const DatasetTimes dataset_times_;
   const ReaderTotals readers_;
 
@@ -162,6 +173,8 @@ class ItemPrefetch::Core {
   std::atomic<uint64_t> to_do_ = 0;
   // Requests since an event loop last had to wait for one.
   std::atomic<uint64_t> calm_requests_ = 0;
+  // The last request took less than kLongRequest / 2.
+  std::atomic<bool> is_quick_ = false;
   // The length of the dataset can no longer change.
   std::atomic<bool> is_final_ = false;
   std::atomic<bool> next_awaited_ = false;
@@ -178,6 +191,7 @@ class ItemPrefetch::Core {
   uint64_t num_ready_ ABSL_GUARDED_BY(mu_) = 0;    // and with a batch
   RequestList queued_ ABSL_GUARDED_BY(mu_);        // not begun, by step
   RequestList under_way_ ABSL_GUARDED_BY(mu_);
+  RequestList ending_ ABSL_GUARDED_BY(mu_);          // arrived
   uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
   uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
   // The next batch is the first one, or the first after a Seek() or an error.

@@ -7,10 +7,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <iterator>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "loader/items/item_prefetch.h"
+#include "poniente/in_memory_dataset.h"
 
 namespace poniente::internal {
 
@@ -25,6 +28,9 @@ constexpr uint64_t kCalmRequests = 8;
 // to the other, and both meet in the allocator.
 constexpr uint64_t kRequestItems = 1024;
 constexpr std::chrono::milliseconds kLongRequest{2};
+// It asks for so many at a time, and looks how long it took, unless the items
+// are copies, of which each takes as long.
+constexpr uint64_t kPartItems = 64;
 // Batches ahead of the consumer by default, or requests if these are more.
 constexpr uint64_t kAhead = 4;
 
@@ -48,6 +54,20 @@ uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
   return std::max<uint64_t>(1, most);
 }
 
+// Whether the items are copies of what lies in memory, found by index maps of
+// the library's own.
+bool OnlyCopies(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    return dynamic_cast<const InMemoryItems*>(&node) != nullptr;
+  }
+  return !node.makes_items() && node.map() != nullptr &&
+         node.identity().has_value() &&
+         std::all_of(
+             children.begin(), children.end(),
+             [](const NamedNode& child) { return OnlyCopies(*child.node); });
+}
+
 }  // namespace
 
 ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
@@ -58,6 +78,7 @@ ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
       tree_(maker_->root()),
       items_each_(ItemsEach(options_)),
       most_steps_(StepsOfRequest(options_)),
+      only_copies_(!maker_->collates() && OnlyCopies(maker_->root())),
       dataset_times_(maker_->root()),
       readers_(tree_),
       counters_({}),
@@ -83,6 +104,7 @@ void ItemPrefetch::Core::Stop() {
   CloseAndCancel();
   work_.reset();
   thread_.join();
+  AwaitConsumersRequest();
   MutexLock lock(&mu_);
   ready_event_.reset();
 }
@@ -150,14 +172,18 @@ void ItemPrefetch::Core::RunRequests() {
       RunSpinning();
       return;
     } catch (const std::bad_alloc&) {
-      {
-        MutexLock lock(&mu_);
-        is_broken_ = true;
-        UpdateReadyEvent();
-      }
-      TryToNotify();
+      Break();
     }
   }
+}
+
+void ItemPrefetch::Core::Break() {
+  {
+    MutexLock lock(&mu_);
+    is_broken_ = true;
+    UpdateReadyEvent();
+  }
+  TryToNotify();
 }
 
 // As context_.run(), but where all requests have ended, so that only the
@@ -196,24 +222,38 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
   counters_.FetchBegan(request->began);
   if (is_stale) {
     Arrive(request, absl::CancelledError("no longer wanted"));
+    End(request);
     return;
   }
-  auto arrive = [this, request](std::exception_ptr thrown, Batches batches) {
-    if (thrown) batches = StatusFromException(thrown);
-    Arrive(request, std::move(batches));
+  auto end = [this, request](std::exception_ptr thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+    End(request);
   };
   request->is_launched = true;
   try {
-    asio::co_spawn(*context, Make(&*request),
-                   asio::bind_cancellation_slot(request->cancel.slot(),
-                                                std::move(arrive)));
+    asio::co_spawn(
+        *context, Run(request),
+        asio::bind_cancellation_slot(request->cancel.slot(), std::move(end)));
   } catch (const std::bad_alloc&) {
     Arrive(request, OutOfMemory());
+    End(request);
   }
 }
 
-// On the thread of the one NextBlocking(), instead of waiting: makes the first
-// batches that nobody has begun. Returns whether there were any.
+// Hands over what it has made at once: the event loop runs the end of a
+// coroutine behind other work, such as what other requests make.
+asio::awaitable<void> ItemPrefetch::Core::Run(RequestList::iterator request) {
+  Batches batches = std::vector<MadeBatch>();
+  try {
+    batches = co_await Make(&*request);
+  } catch (...) {
+    batches = StatusFromException(std::current_exception());
+  }
+  Arrive(request, std::move(batches));
+}
+
+// On the consumer's thread, instead of waiting: makes the first batches that
+// nobody has begun. Returns whether there were any.
 bool ItemPrefetch::Core::RequestHere() {
   if (!is_final_.load(std::memory_order_relaxed) ||
       calm_requests_.load(std::memory_order_relaxed) < kCalmRequests) {
@@ -232,14 +272,26 @@ bool ItemPrefetch::Core::RequestHere() {
       consumer_context_.run_one();
     }
   } catch (const std::bad_alloc&) {  // of Asio, which has lost the request
-    {
-      MutexLock lock(&mu_);
-      is_broken_ = true;
-      UpdateReadyEvent();
-    }
-    TryToNotify();
+    Break();
   }
   return true;
+}
+
+void ItemPrefetch::Core::AwaitConsumersRequest() {
+  while (true) {
+    const uint64_t seen = changed_.version();
+    {
+      MutexLock lock(&mu_);
+      const auto is_there = [this](const RequestList& requests) {
+        return std::any_of(requests.begin(), requests.end(),
+                           [this](const Request& one) {
+                             return one.context == &consumer_context_;
+                           });
+      };
+      if (is_broken_ || !(is_there(under_way_) || is_there(ending_))) return;
+    }
+    changed_.BlockPast(seen);
+  }
 }
 
 Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
@@ -275,10 +327,36 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
     counts.push_back(share.end - share.begin);
   }
   if (counts.empty()) co_return std::vector<MadeBatch>();
-  request->last_items = counts.back();
-  Batches batches = co_await maker_->Make(positions, counts, &times->decode);
+  const uint64_t most = only_copies_ ? positions.size() : kPartItems;
+  std::vector<MadeBatch> all;
+  std::span<const Position> items = positions;
+  std::span<const size_t> left = counts;
+  while (!left.empty()) {
+    size_t batches = 0;
+    size_t asked = 0;
+    while (batches < left.size() &&
+           (asked == 0 || asked + left[batches] <= most)) {
+      asked += left[batches++];
+    }
+    Batches made = co_await maker_->Make(items.first(asked),
+                                         left.first(batches), &times->decode);
+    if (!made.ok()) co_return made.status();
+    if (all.empty()) {
+      all = *std::move(made);
+    } else {
+      std::move(made->begin(), made->end(), std::back_inserter(all));
+    }
+    request->last_items = left[batches - 1];
+    items = items.subspan(asked);
+    left = left.subspan(batches);
+    // What is there must not wait for what takes long.
+    request->is_cut =
+        !left.empty() &&
+        Clock::now() - request->began > std::chrono::nanoseconds(kLongRequest);
+    if (request->is_cut) break;
+  }
   times->read = watch.Lap() - times->decode;
-  co_return batches;
+  co_return all;
 }
 
 FetchEnd ItemPrefetch::Core::EndOf(const Batches& batches, bool is_wanted) {
@@ -299,28 +377,45 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
   }
   calm_requests_.fetch_add(1, std::memory_order_relaxed);
   {
-    RequestList ended;  // destroyed without the lock
     MutexLock lock(&mu_);
     const bool is_wanted =
         request->generation == window_.generation() && !is_closed_;
-    AdaptRequests(took, is_wanted && !batches.ok());
+    AdaptRequests(took, request->is_cut || (is_wanted && !batches.ok()));
     const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
-                            AskOneByOne(*request);
+                            AskOneByOne(*request, /*made=*/0);
+    // Of what is no longer wanted, all steps are over.
+    request->is_cut = request->is_cut && is_wanted && batches.ok();
+    if (request->is_cut && !AskOneByOne(*request, batches->size())) {
+      batches = OutOfMemory();
+    }
     counters_.FetchEnded(
         now, asks_again ? FetchEnd::kNothing : EndOf(batches, is_wanted),
         request->times, batches.ok() ? batches->size() : 0);
     if (!asks_again) Store(*request, now, std::move(batches));
-    ended.splice(ended.end(), under_way_, request);
+    ending_.splice(ending_.end(), under_way_, request);
     TryToStartRequests();
     UpdateReadyEvent();
-    lock.Unlock();
   }
   TryToNotify();
 }
 
+// When nothing uses the request anymore.
+void ItemPrefetch::Core::End(RequestList::iterator request) {
+  RequestList ended;  // destroyed without the lock
+  bool is_awaited = false;
+  {
+    MutexLock lock(&mu_);
+    ended.splice(ended.end(), ending_, request);
+    is_awaited = is_closed_;
+  }
+  if (is_awaited) TryToNotify();
+}
+
 void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
                                Batches batches) {
-  for (uint64_t i = 0; i < request.steps; ++i) {
+  const bool is_cut = request.is_cut && batches.ok();
+  const uint64_t steps = is_cut ? batches->size() : request.steps;
+  for (uint64_t i = 0; i < steps; ++i) {
     const uint64_t step = request.first_step + i;
     if (!window_.Arrive(step, request.generation, request.bytes_each)) continue;
     Slot& slot = slots_[step - window_.next()];
@@ -346,28 +441,35 @@ void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
   }
 }
 
-// Asks for the steps of a request that has failed in a request each, so that
-// the error is that of its step. Returns false if there is no memory.
-bool ItemPrefetch::Core::AskOneByOne(const Request& failed) {
+// Asks for the steps of a request that were not made in a request each: so the
+// error is that of its step, and no step waits for another. Returns false if
+// there is no memory.
+bool ItemPrefetch::Core::AskOneByOne(const Request& ended, uint64_t made) {
   RequestList all;
+  const uint64_t count = ended.steps - made;
   try {
-    all.resize(failed.steps);
-    for (uint64_t i = 0; i < failed.steps; ++i) {
+    all.resize(count);
+    for (uint64_t i = 0; i < count; ++i) {
       asio::post(context_, [this] { LaunchNext(&context_); });
     }
   } catch (const std::bad_alloc&) {
     return false;
   }
-  uint64_t step = failed.first_step;
+  uint64_t step = ended.first_step + made;
   for (Request& one : all) {
     one.first_step = step++;
     one.steps = 1;
-    one.bytes_each = failed.bytes_each;
-    one.generation = failed.generation;
+    one.bytes_each = ended.bytes_each;
+    one.generation = ended.generation;
   }
-  // They are the first steps that nobody has begun.
-  queued_.splice(queued_.begin(), all);
-  to_do_.fetch_add(failed.steps, std::memory_order_release);
+  // Steps behind them may have been begun and come back before.
+  const auto behind =
+      std::find_if(queued_.begin(), queued_.end(), [&](const Request& one) {
+        return one.generation == ended.generation &&
+               one.first_step > ended.first_step;
+      });
+  queued_.splice(behind, all);
+  to_do_.fetch_add(count, std::memory_order_release);
   return true;
 }
 
@@ -376,6 +478,8 @@ bool ItemPrefetch::Core::AskOneByOne(const Request& failed) {
 void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
   const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 1 &&
                        is_final_.load(std::memory_order_relaxed);
+  is_quick_.store(!has_failed && took < kLongRequest / 2,
+                  std::memory_order_relaxed);
   if (!is_calm || has_failed) {
     request_steps_ = 1;
   } else if (took < kLongRequest / 2) {
