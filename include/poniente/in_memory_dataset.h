@@ -21,15 +21,6 @@
 #include "poniente/async_dataset.h"
 
 namespace poniente {
-namespace internal {
-
-// Marks leaves whose items are copies of what lies in memory.
-class InMemoryItems {
- protected:
-  ~InMemoryItems() = default;
-};
-
-}  // namespace internal
 
 // What an in-memory dataset says about its items.
 struct InMemoryOptions {
@@ -82,7 +73,7 @@ uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
 // See AsyncDataset for the rest. T must be copyable.
 template <class T>
 class InMemoryDataset final : public AsyncDataset<T>,
-                              public internal::InMemoryItems {
+                              public internal::OnlyCopies {
   static_assert(std::copyable<T>,
                 "InMemoryDataset<T>: T must be copyable, because it keeps an "
                 "item and returns copies; use std::shared_ptr<const T> as the "

@@ -105,8 +105,8 @@ class ItemBatchMaker {
  public:
   virtual ~ItemBatchMaker();
   virtual const DatasetNode& root() const = 0;
-  // Whether a function of the user's puts items together.
-  virtual bool collates() const = 0;
+  // Whether functions of the user's see items or batches.
+  virtual bool has_functions() const = 0;
   virtual Task<uint64_t> WaitForLength(uint64_t n) const = 0;
   // Makes one batch of the first counts[0] positions, another of the following
   // counts[1], and so on. Adds to `collating` the time that putting the items
@@ -169,10 +169,11 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
   ItemBatchMakerOf(DatasetPtr<T> root, Collate collate, BytesOf bytes_of)
       : root_(std::move(root)),
         collate_(std::move(collate)),
+        has_functions_(collate_ || bytes_of),
         bytes_of_(bytes_of ? std::move(bytes_of) : DefaultBytesOf<Batch>()) {}
 
   const DatasetNode& root() const override { return *root_; }
-  bool collates() const override { return static_cast<bool>(collate_); }
+  bool has_functions() const override { return has_functions_; }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
     return root_->WaitForLength(n);
   }
@@ -249,6 +250,7 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 
   const DatasetPtr<T> root_;
   const Collate collate_;
+  const bool has_functions_;
   const BytesOf bytes_of_;
 };
 
@@ -265,17 +267,17 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 //     that, batches are made ahead. They are delivered in order, each as soon
 //     as it is there. While items come from memory, several small batches are
 //     asked for in one request; if this fails, they are asked for one by one.
-//     A request that turns out to take longer than 2 ms hands over what it has,
-//     in parts of 64 items or a batch.
+//     A request in which functions run and that turns out to take longer than
+//     2 ms hands over what it has, after parts of 64 items or a batch.
 // Threads: batches are made on a thread of the loader's. While no item had to
 //     be waited for, a NextBlocking() that would wait makes batches itself, on
-//     its own thread. So does a Next(), once in a turn of its executor, but
-//     only of what runs no function and waits for nothing: copies of items of
-//     InMemoryDatasets, below nodes that choose and order them, without
-//     `collate`, and while a request takes less than 1 ms. So the tree's
-//     functions and `collate` may run on the loader's thread and on that of
-//     NextBlocking() at once, as every dataset allows, and never on the
-//     executor of Next(). Next() resumes on the executor of the awaiting
+//     its own thread. So does a Next(), once in a turn of its executor and for
+//     about 1 ms, but only of items that are copied: those of InMemoryDatasets,
+//     below nodes that choose and order them (of NodeRecipes), without
+//     `collate` and `bytes_of`. So these two and the tree's functions may run
+//     on the loader's thread and on that of NextBlocking() at once, as every
+//     dataset allows, and never on the executor of Next(); copy constructors
+//     and index maps may. Next() resumes on the executor of the awaiting
 //     coroutine. All members may be called from any thread, but only one Next()
 //     may be in progress; a second one returns FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the error of the dataset, or by

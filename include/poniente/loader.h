@@ -220,7 +220,8 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 //     bytes. A consumer that keeps more than max_held batches and asks for
 //     another receives ResourceExhausted instead of waiting for ever; release
 //     one and call again.
-// Destruction: allowed in any state; waits for reads in flight. A Next() still
+// Destruction: allowed in any state; waits for the loader's reads in flight
+//     (not for what a NextBlocking() makes on its own thread). A Next() still
 //     awaited then returns FailedPrecondition. Batches already handed out stay
 //     valid.
 class Loader {

@@ -310,7 +310,7 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
     TryToStartFetches();
     UpdateReadyEvent();
   }
-  changed_.NotifyAll();
+  TryToNotify();
 }
 
 // When nothing uses the fetch anymore.

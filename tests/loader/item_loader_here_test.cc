@@ -4,17 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "poniente/cached_dataset.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
 #include "poniente/mapped_dataset.h"
@@ -121,6 +125,15 @@ TEST(ItemLoaderHereTest, NextRunsNoFunctionOnItsExecutor) {
   EXPECT_EQ(collated_here, 0u);
   EXPECT_EQ(copied_here, 0u);
 
+  const auto sized =
+      OpenSlow({.bytes_of = [&](const std::vector<SlowElsewhere>&) {
+        if (std::this_thread::get_id() == consumer) ++collated_here;
+        return uint64_t{1};
+      }});
+  EXPECT_THAT(RunHere(Take(sized.get(), 500, 1)), IsOk());
+  EXPECT_EQ(collated_here, 0u);
+  EXPECT_EQ(copied_here, 0u);
+
   std::atomic<uint64_t> mapped_here = 0;
   const auto mapped = OpenItems(
       Map<uint64_t>("here", *Repeat(Counting(64)),
@@ -144,22 +157,112 @@ TEST(ItemLoaderHereTest, NextRunsNoFunctionOnItsExecutor) {
   EXPECT_EQ(mapped_here, 0u);
 }
 
+// A request to a cache may wait for what another one reads, maybe on this very
+// executor.
+TEST(ItemLoaderHereTest, NextAsksNoCacheOnItsExecutor) {
+  consumer = std::this_thread::get_id();
+  copied_here = 0;
+  std::vector<SlowElsewhere> items;
+  for (uint64_t i = 0; i < 64; ++i) items.emplace_back(i);
+  const auto cached =
+      Cache(InMemoryDataset<SlowElsewhere>::Create(std::move(items)),
+            {.max_items = 8});
+  ASSERT_THAT(cached, IsOk());
+  const auto root = Repeat(*cached);
+  ASSERT_THAT(root, IsOk());
+  const auto loader =
+      SlowLoader::Create(*root, {.batch_size = 2, .prefetch_batches = 4});
+  ASSERT_THAT(loader, IsOk());
+  EXPECT_THAT(RunHere(Take(loader->get(), 500, 1)), IsOk());
+  EXPECT_EQ(copied_here, 0u);
+}
+
+// Takes 20 us to be copied from number 4000 on. Number 3500 holds up every
+// thread but the consumer's, which so gets to make those.
+struct SlowLater {
+  SlowLater() = default;
+  explicit SlowLater(uint64_t n) : number(n) {}
+  SlowLater(SlowLater&&) = default;
+  SlowLater& operator=(SlowLater&&) = default;
+  SlowLater(const SlowLater& other) : number(other.number) { Copy(); }
+  SlowLater& operator=(const SlowLater& other) {
+    number = other.number;
+    Copy();
+    return *this;
+  }
+
+  static constexpr uint64_t kFirstSlow = 4000;
+  void Copy() const {
+    if (consumer == std::thread::id()) return;
+    const bool is_here = std::this_thread::get_id() == consumer;
+    if (number == 3500 && !is_here) {
+      std::this_thread::sleep_for(microseconds(50'000));
+    }
+    if (number < kFirstSlow) return;
+    if (is_here) ++copied_here;
+    const auto end = std::chrono::steady_clock::now() + microseconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+
+  uint64_t number = 0;
+};
+
+// Requests have grown to 1024 steps when copies become slow.
+TEST(ItemLoaderHereTest, NextLetsGoOfItsExecutorWhenCopiesBecomeSlow) {
+  consumer = std::thread::id();
+  std::vector<SlowLater> items;
+  for (uint64_t i = 0; i < 6000; ++i) items.emplace_back(i);
+  const auto loader = *ItemLoader<SlowLater>::Create(
+      InMemoryDataset<SlowLater>::Create(std::move(items)), {.batch_size = 1});
+  consumer = std::this_thread::get_id();
+  asio::io_context context{1};
+  bool is_over = false;
+  uint64_t most_in_a_turn = 0;
+  std::function<void()> tick = [&] {
+    most_in_a_turn =
+        std::max<uint64_t>(most_in_a_turn, copied_here.exchange(0));
+    if (!is_over) asio::post(context, tick);
+  };
+  copied_here = 0;
+  asio::post(context, tick);
+  const auto take = [&]() -> Task<> {
+    // From the slow ones back, for as long as this thread has made none.
+    for (int trial = 0; trial < 30 && most_in_a_turn == 0; ++trial) {
+      absl::Status sought = loader->Seek(0);
+      if (!sought.ok()) co_return sought;
+      for (int step = 0; step < 5500; ++step) {
+        absl::StatusOr<std::vector<SlowLater>> batch = co_await loader->Next();
+        if (!batch.ok()) co_return batch.status();
+      }
+    }
+    co_return absl::OkStatus();
+  };
+  asio::co_spawn(context, take(), [&](std::exception_ptr, absl::Status ended) {
+    EXPECT_THAT(ended, IsOk());
+    is_over = true;
+  });
+  context.run();
+  EXPECT_GT(most_in_a_turn, 0u);
+  EXPECT_LE(most_in_a_turn, 256u);
+}
+
 // Requests have grown to 1024 steps by then. What is there does not wait for
 // the whole request, most of whose steps would take 100 ms each.
 TEST(ItemLoaderHereTest, QuickItemsDoNotWaitForSlowOnesFarBehind) {
   constexpr uint64_t kFirstSlow = 50'000;
   std::atomic<uint64_t> slow = 0;
-  const auto loader = OpenItems(
-      Map<uint64_t>("turns slow", Counting(60'000),
-                    [&slow](uint64_t number) {
-                      if (number >= kFirstSlow) {
-                        const bool are_many = ++slow > 192;
-                        std::this_thread::sleep_for(
-                            microseconds(are_many ? 100'000 : 2000));
-                      }
-                      return number;
-                    }),
-      {.batch_size = 1});
+  const auto loader =
+      OpenItems(Map<uint64_t>("turns slow", Counting(60'000),
+                              [&slow](uint64_t number) {
+                                if (number >= kFirstSlow) {
+                                  const bool are_many = ++slow > 192;
+                                  std::this_thread::sleep_for(
+                                      microseconds(are_many ? 100'000 : 2000));
+                                }
+                                return number;
+                              }),
+                {.batch_size = 1});
   for (uint64_t step = 0; step < kFirstSlow; ++step) {
     ASSERT_THAT(loader->NextBlocking(), IsOkAndHolds(Items{step}));
   }

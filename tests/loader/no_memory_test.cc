@@ -25,13 +25,17 @@
 #include <vector>
 
 #include "poniente/byte_reader.h"
+#include "poniente/in_memory_dataset.h"
+#include "poniente/item_loader.h"
 #include "poniente/loader.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "tests/io/needs_uring.h"
+#include "tests/loader/open_items.h"
 #include "tests/loader/open_loader.h"
 #include "tests/loader/ready_fd.h"
 #include "tests/store/small_stores.h"
+#include "tests/support/counting_dataset.h"
 #include "tests/support/temp_dir.h"
 
 namespace {
@@ -101,6 +105,48 @@ absl::StatusOr<Batch> TakeWhenReadable(Loader& loader) {
     auto batch = loader.TryNext();
     if (batch.has_value()) return *std::move(batch);
   }
+}
+
+// Takes small batches, of which requests grow to many, while allocation
+// `number` fails. False if the run has fewer.
+bool ItemsFailOnce(int64_t number, int* errors) {
+  constexpr uint64_t kItems = 120;
+  const auto root = InMemoryDataset<uint64_t>::Create(Indices(0, kItems));
+  auto loader = OpenItems(root, {});
+  allocations_left = number;
+  for (uint64_t step = 0; step < kItems;) {
+    auto batch = loader->TryNext();
+    const absl::StatusOr<int> fd = loader->ReadyFd();
+    if (!batch.has_value()) {
+      if (!fd.ok() || IsReadable(*fd, kLost)) continue;
+      ADD_FAILURE() << "a lost wake-up: allocation " << number;
+      std::abort();
+    }
+    if (batch->ok()) {
+      EXPECT_TRUE((*batch)->size() == 1 && (*batch)->front() == step);
+      ++step;
+      continue;
+    }
+    ++*errors;
+    EXPECT_TRUE(absl::IsResourceExhausted(batch->status()))
+        << number << ' ' << batch->status();
+    EXPECT_EQ(loader->next_step(), step) << number;
+    if (batch->status().message().find("open the loader again") !=
+        std::string::npos) {
+      loader = OpenItems(root, {});
+      EXPECT_THAT(loader->Seek(step), IsOk());
+    }
+  }
+  loader = nullptr;
+  return allocations_left.exchange(-1) < 0;
+}
+
+TEST(NoMemoryItemsTest, SmallBatches) {
+  int64_t number = 0;
+  int errors = 0;
+  while (ItemsFailOnce(number, &errors)) ++number;
+  EXPECT_GT(number, 200);
+  EXPECT_GT(errors, 20);
 }
 
 class NoMemoryTest : public ::testing::TestWithParam<Take> {

@@ -74,6 +74,18 @@ struct NodeIdentity {
   bool is_sequence = false;
 };
 
+namespace internal {
+
+// Marks nodes whose items are copies of what lies in memory, or the items of
+// their children. They call no function but an index map, and once their
+// lengths are final, they wait for nothing but their children.
+class OnlyCopies {
+ protected:
+  ~OnlyCopies() = default;
+};
+
+}  // namespace internal
+
 // A node of a tree, without the type of its items.
 //
 // Thread safety: immutable except for the lengths of growing datasets; any

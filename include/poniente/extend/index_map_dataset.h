@@ -174,7 +174,7 @@ class MapCell {
 // it touches; the children are asked concurrently. See AsyncDataset for
 // determinism, ownership, threads, errors and cancellation.
 template <class T>
-class IndexMapDataset : public AsyncDataset<T> {
+class IndexMapDataset : public AsyncDataset<T>, public internal::OnlyCopies {
  public:
   // Creates a node and derives the seeds of its children. Fails if vocabularies
   // differ, names repeat, or the recipe refuses the lengths (of children whose

@@ -150,7 +150,7 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
     if (!has_requested && core->only_copies_ &&
         core->is_quick_.load(std::memory_order_relaxed)) {
       has_requested = true;
-      if (core->RequestHere()) continue;
+      if (core->RequestHere(/*is_on_executor=*/true)) continue;
     }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
@@ -170,7 +170,7 @@ absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
       Report();
       return batch;
     }
-    if (RequestHere()) continue;
+    if (RequestHere(/*is_on_executor=*/false)) continue;
     // Where items are waited for, they need the core more than a spin does.
     const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 0;
     const bool has_changed = is_calm && next_spin_.Wait([this, seen] {
@@ -235,6 +235,7 @@ void ItemPrefetch::Core::Restart(uint64_t step) {
   num_ready_ = 0;
   request_steps_ = 1;
   calm_requests_.store(0, std::memory_order_relaxed);  // other data may come
+  is_quick_.store(false, std::memory_order_relaxed);
   const uint64_t current = window_.generation();
   try {
     // Signals may be emitted only on the thread that runs the request.

@@ -83,6 +83,7 @@ class ItemPrefetch::Core {
     uint64_t bytes_each = 0;  // as counted by the window
     uint64_t generation = 0;
     boost::asio::io_context* context = nullptr;  // null: not begun
+    bool is_on_executor = false;                 // in a Next()
     bool is_launched = false;                    // used on its context's thread
     bool is_cancelled = false;
     Clock::time_point began = {};
@@ -122,8 +123,9 @@ class ItemPrefetch::Core {
   void RunSpinning();
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
-  void LaunchNext(boost::asio::io_context* context);
-  bool RequestHere();
+  void LaunchNext(boost::asio::io_context* context,
+                  bool is_on_executor = false);
+  bool RequestHere(bool is_on_executor);
   // Makes the batches of the request; fewer than its steps if the run ends.
   Task<std::vector<MadeBatch>> Make(Request* request);
   boost::asio::awaitable<void> Run(RequestList::iterator request);
@@ -132,7 +134,7 @@ class ItemPrefetch::Core {
   static FetchEnd EndOf(const Batches& batches, bool is_wanted);
   void Store(const Request& request, Clock::time_point now, Batches batches)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool AskOneByOne(const Request& ended, uint64_t made)
+  bool AskAgain(const Request& ended, uint64_t made, uint64_t each)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AdaptRequests(Clock::duration took, bool has_failed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -151,7 +153,7 @@ class ItemPrefetch::Core {
   const DatasetTree tree_;
   const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
-  // Making a batch runs no function of the user's, and waits for nothing.
+  // Making a batch copies items from memory, and waits for nothing.
   const bool only_copies_;
   const DatasetTimes dataset_times_;
   const ReaderTotals readers_;

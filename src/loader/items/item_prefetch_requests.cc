@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "loader/items/item_prefetch.h"
-#include "poniente/in_memory_dataset.h"
+#include "poniente/extend/dataset_node.h"
 
 namespace poniente::internal {
 
@@ -28,9 +28,13 @@ constexpr uint64_t kCalmRequests = 8;
 // to the other, and both meet in the allocator.
 constexpr uint64_t kRequestItems = 1024;
 constexpr std::chrono::milliseconds kLongRequest{2};
-// It asks for so many at a time, and looks how long it took, unless the items
-// are copies, of which each takes as long.
+// Where functions run, it asks for so many at a time, and looks how long it
+// took. Copies take less time than that.
 constexpr uint64_t kPartItems = 64;
+// An executor has other work: there, copies come in parts of so many, too, and
+// no more after so long.
+constexpr uint64_t kPartItemsOfExecutor = 256;
+constexpr std::chrono::microseconds kLongOnExecutor{500};
 // Batches ahead of the consumer by default, or requests if these are more.
 constexpr uint64_t kAhead = 4;
 
@@ -54,18 +58,13 @@ uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
   return std::max<uint64_t>(1, most);
 }
 
-// Whether the items are copies of what lies in memory, found by index maps of
-// the library's own.
-bool OnlyCopies(const DatasetNode& node) {
+// Whether the items are copies of what lies in memory, found by index maps.
+bool AreOnlyCopies(const DatasetNode& node) {
   const std::vector<NamedNode> children = node.children();
-  if (children.empty()) {
-    return dynamic_cast<const InMemoryItems*>(&node) != nullptr;
-  }
-  return !node.makes_items() && node.map() != nullptr &&
-         node.identity().has_value() &&
+  return dynamic_cast<const OnlyCopies*>(&node) != nullptr &&
          std::all_of(
              children.begin(), children.end(),
-             [](const NamedNode& child) { return OnlyCopies(*child.node); });
+             [](const NamedNode& child) { return AreOnlyCopies(*child.node); });
 }
 
 }  // namespace
@@ -78,7 +77,7 @@ ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
       tree_(maker_->root()),
       items_each_(ItemsEach(options_)),
       most_steps_(StepsOfRequest(options_)),
-      only_copies_(!maker_->collates() && OnlyCopies(maker_->root())),
+      only_copies_(!maker_->has_functions() && AreOnlyCopies(maker_->root())),
       dataset_times_(maker_->root()),
       readers_(tree_),
       counters_({}),
@@ -135,22 +134,18 @@ bool ItemPrefetch::Core::StartRequest() {
   request.bytes_each = largest_bytes_;
   request.generation = window_.generation();
   const auto bytes_of = [bytes = largest_bytes_](uint64_t) { return bytes; };
-  while (request.steps < request_steps_) {
-    slots_.emplace_back();
-    if (!window_.Start(bytes_of).has_value()) {
-      slots_.pop_back();
-      break;
-    }
-    ++request.steps;
-  }
-  if (request.steps == 0) return false;
   try {
+    while (request.steps < request_steps_ &&
+           window_.Start(bytes_of).has_value()) {
+      ++request.steps;
+      slots_.emplace_back();
+    }
+    if (request.steps == 0) return false;
     Enqueue(&one, queued_.end());
   } catch (...) {
-    for (uint64_t i = 0; i < request.steps; ++i) {
-      window_.TakeBackStart();
-      slots_.pop_back();
-    }
+    const uint64_t begun = request.first_step - window_.next();
+    slots_.resize(std::min<uint64_t>(slots_.size(), begun));
+    for (uint64_t i = 0; i < request.steps; ++i) window_.TakeBackStart();
     throw;
   }
   return true;
@@ -204,7 +199,8 @@ void ItemPrefetch::Core::RunSpinning() {
   }
 }
 
-void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
+void ItemPrefetch::Core::LaunchNext(asio::io_context* context,
+                                    bool is_on_executor) {
   RequestList::iterator request;
   bool is_stale = false;
   {
@@ -213,6 +209,7 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
     request = queued_.begin();
     under_way_.splice(under_way_.end(), queued_, request);
     request->context = context;
+    request->is_on_executor = is_on_executor;
     is_stale = request->generation != window_.generation();
     // Under the lock: else the loader's thread would wait for this request.
     if (context != &context_) to_do_.fetch_sub(1, std::memory_order_relaxed);
@@ -254,7 +251,7 @@ asio::awaitable<void> ItemPrefetch::Core::Run(RequestList::iterator request) {
 
 // On the consumer's thread, instead of waiting: makes the first batches that
 // nobody has begun. Returns whether there were any.
-bool ItemPrefetch::Core::RequestHere() {
+bool ItemPrefetch::Core::RequestHere(bool is_on_executor) {
   if (!is_final_.load(std::memory_order_relaxed) ||
       calm_requests_.load(std::memory_order_relaxed) < kCalmRequests) {
     return false;
@@ -264,7 +261,9 @@ bool ItemPrefetch::Core::RequestHere() {
     if (queued_.empty()) return false;
   }
   try {
-    asio::post(consumer_context_, [this] { LaunchNext(&consumer_context_); });
+    asio::post(consumer_context_, [this, is_on_executor] {
+      LaunchNext(&consumer_context_, is_on_executor);
+    });
     consumer_context_.restart();
     while (!consumer_context_.stopped()) {
       if (consumer_context_.poll() > 0 || consumer_context_.stopped()) continue;
@@ -327,7 +326,11 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
     counts.push_back(share.end - share.begin);
   }
   if (counts.empty()) co_return std::vector<MadeBatch>();
-  const uint64_t most = only_copies_ ? positions.size() : kPartItems;
+  const uint64_t most = !only_copies_             ? kPartItems
+                        : request->is_on_executor ? kPartItemsOfExecutor
+                                                  : positions.size();
+  const Clock::duration long_time =
+      request->is_on_executor ? Clock::duration(kLongOnExecutor) : kLongRequest;
   std::vector<MadeBatch> all;
   std::span<const Position> items = positions;
   std::span<const size_t> left = counts;
@@ -351,8 +354,7 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
     left = left.subspan(batches);
     // What is there must not wait for what takes long.
     request->is_cut =
-        !left.empty() &&
-        Clock::now() - request->began > std::chrono::nanoseconds(kLongRequest);
+        !left.empty() && Clock::now() - request->began > long_time;
     if (request->is_cut) break;
   }
   times->read = watch.Lap() - times->decode;
@@ -375,17 +377,21 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
   } else {
     counters_.ComputedByConsumer(ThreadCpuTime() - request->cpu_before);
   }
-  calm_requests_.fetch_add(1, std::memory_order_relaxed);
   {
     MutexLock lock(&mu_);
     const bool is_wanted =
         request->generation == window_.generation() && !is_closed_;
-    AdaptRequests(took, request->is_cut || (is_wanted && !batches.ok()));
+    if (is_wanted) {  // else it may have been dropped at once, or be long ago
+      calm_requests_.fetch_add(1, std::memory_order_relaxed);
+      AdaptRequests(took, request->is_cut || !batches.ok());
+    }
     const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
-                            AskOneByOne(*request, /*made=*/0);
+                            AskAgain(*request, /*made=*/0, /*each=*/1);
     // Of what is no longer wanted, all steps are over.
     request->is_cut = request->is_cut && is_wanted && batches.ok();
-    if (request->is_cut && !AskOneByOne(*request, batches->size())) {
+    // Where functions take long, each step may.
+    const uint64_t each = only_copies_ ? request->steps : 1;
+    if (request->is_cut && !AskAgain(*request, batches->size(), each)) {
       batches = OutOfMemory();
     }
     counters_.FetchEnded(
@@ -441,12 +447,14 @@ void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
   }
 }
 
-// Asks for the steps of a request that were not made in a request each: so the
-// error is that of its step, and no step waits for another. Returns false if
+// Asks for the steps of a request that were not made, `each` in a request: so
+// an error is that of its step, and no step waits for another. Returns false if
 // there is no memory.
-bool ItemPrefetch::Core::AskOneByOne(const Request& ended, uint64_t made) {
+bool ItemPrefetch::Core::AskAgain(const Request& ended, uint64_t made,
+                                  uint64_t each) {
   RequestList all;
-  const uint64_t count = ended.steps - made;
+  const uint64_t steps = ended.steps - made;
+  const uint64_t count = (steps + each - 1) / each;
   try {
     all.resize(count);
     for (uint64_t i = 0; i < count; ++i) {
@@ -455,12 +463,14 @@ bool ItemPrefetch::Core::AskOneByOne(const Request& ended, uint64_t made) {
   } catch (const std::bad_alloc&) {
     return false;
   }
+  const uint64_t end = ended.first_step + ended.steps;
   uint64_t step = ended.first_step + made;
   for (Request& one : all) {
-    one.first_step = step++;
-    one.steps = 1;
+    one.first_step = step;
+    one.steps = std::min(each, end - step);
     one.bytes_each = ended.bytes_each;
     one.generation = ended.generation;
+    step += one.steps;
   }
   // Steps behind them may have been begun and come back before.
   const auto behind =
