@@ -18,6 +18,8 @@
 
 namespace poniente {
 
+class Schedule;
+
 // A leaf of a tree and the names that lead to it.
 struct TreeLeaf {
   // Names from the root to the leaf, joined by '/'; unnamed nodes are left out.
@@ -86,8 +88,10 @@ class DatasetTree {
 
   // Checks that the first `samples` samples of the root (0: all) keep to the
   // max_epochs of every component. InvalidArgument, naming mixture, component
-  // and sample, if not. Components whose lengths are not known yet pass.
-  absl::Status CheckEpochs(uint64_t samples) const;
+  // and sample, if not, and, if the root mixture ends, the steps that the
+  // `schedule` has until then. Components whose lengths are not known yet pass.
+  absl::Status CheckEpochs(uint64_t samples,
+                           const Schedule* schedule = nullptr) const;
 
  private:
   struct Node {
@@ -118,7 +122,8 @@ class DatasetTree {
   absl::StatusOr<std::optional<IndexSpan>> SpanOf(uint32_t node,
                                                   const IndexSpan& span) const;
   absl::Status CheckEpochsBelow(uint32_t node, const std::string& path,
-                                const IndexSpan& span) const;
+                                const IndexSpan& span,
+                                const Schedule* schedule) const;
   absl::Status ResolveBelow(uint32_t node, std::span<const Position> positions,
                             std::span<const uint32_t> places,
                             std::span<LeafPosition> out) const;

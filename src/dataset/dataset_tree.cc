@@ -11,6 +11,7 @@
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/schedule.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -256,19 +257,21 @@ absl::StatusOr<std::optional<DatasetTree::Epochs>> DatasetTree::EpochsOf(
   return epochs;
 }
 
-absl::Status DatasetTree::CheckEpochs(uint64_t samples) const {
+absl::Status DatasetTree::CheckEpochs(uint64_t samples,
+                                      const Schedule* schedule) const {
   uint64_t end = samples;
   if (samples == 0) {
     const LengthState length = nodes_[0].node->length_now();
     end = length.is_endless ? internal::kMaxSamples : length.readable;
   }
   if (end == 0) return absl::OkStatus();
-  return CheckEpochsBelow(0, "", {{.index = 0}, {.index = end - 1}});
+  return CheckEpochsBelow(0, "", {{.index = 0}, {.index = end - 1}}, schedule);
 }
 
 absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
                                            const std::string& path,
-                                           const IndexSpan& span) const {
+                                           const IndexSpan& span,
+                                           const Schedule* schedule) const {
   const Node& at = nodes_[number];
   if (at.children.empty()) return absl::OkStatus();
   const std::shared_ptr<const IndexMap> map = at.node->map();
@@ -280,10 +283,18 @@ absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
                            span.last.index >= *mixture->length() &&
                            span.last.index != UINT64_MAX;
     if (is_beyond || span.last.epoch > 0) {
+      std::string whole_steps;
+      const bool has_sample =
+          schedule != nullptr && number == 0 &&
+          (schedule->steps() == 0 || *mixture->length() < schedule->samples());
+      if (has_sample) {
+        whole_steps = absl::StrCat(" (", schedule->StepOf(*mixture->length()),
+                                   " whole steps)");
+      }
       return absl::InvalidArgumentError(absl::StrCat(
           path.empty() ? "the root mixture" : absl::StrCat("'", path, "'"),
-          " is drawn beyond its ", *mixture->length(),
-          " samples: ", mixture->end_reason(),
+          " is drawn beyond its ", *mixture->length(), " samples", whole_steps,
+          ": ", mixture->end_reason(),
           "; raise max_epochs, lower the weight, or shorten the run (with "
           "lengths or views that change, a mixture has one epoch)"));
     }
@@ -294,7 +305,8 @@ absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
     const std::optional<IndexSpan> drawn = map->SpanBelow(below.place, span);
     if (!drawn.has_value()) continue;
     PONIENTE_RETURN_IF_ERROR(CheckEpochsBelow(
-        child, internal::JoinedPath(path, children[below.place].name), *drawn));
+        child, internal::JoinedPath(path, children[below.place].name), *drawn,
+        schedule));
   }
   return absl::OkStatus();
 }

@@ -219,7 +219,7 @@ absl::Status CheckBatches(const DatasetTree& tree,
   PONIENTE_RETURN_IF_ERROR(CheckContext(tree, schedule, options));
   PONIENTE_RETURN_IF_ERROR(StepSharing::Check(tree, options.sharing));
   PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));
-  return tree.CheckEpochs(schedule.samples());
+  return tree.CheckEpochs(schedule.samples(), &schedule);
 }
 
 }  // namespace poniente::internal

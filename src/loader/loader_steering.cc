@@ -152,7 +152,8 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     return ChangedRun{std::move(run), step};
   }
   // Of what Create() checks, nothing else can have changed.
-  PONIENTE_RETURN_IF_ERROR(tree.CheckEpochs(run.schedule.samples()));
+  PONIENTE_RETURN_IF_ERROR(
+      tree.CheckEpochs(run.schedule.samples(), &run.schedule));
   // A mixture below the root may reach a change of length elsewhere.
   if (run.schedule.stretches().size() > 1) {
     PONIENTE_RETURN_IF_ERROR(

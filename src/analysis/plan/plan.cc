@@ -113,8 +113,8 @@ absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
       internal::RunSteps::Create(
           schedule, steps.value_or(schedule.steps()) > 0 ? std::nullopt : there,
           last_batch, steps));
-  PONIENTE_RETURN_IF_ERROR(
-      DatasetTree(root).CheckEpochs(std::max<uint64_t>(1, stated.samples())));
+  PONIENTE_RETURN_IF_ERROR(DatasetTree(root).CheckEpochs(
+      std::max<uint64_t>(1, stated.samples()), &schedule));
   PONIENTE_ASSIGN_OR_RETURN(
       const internal::RunSteps run,
       internal::RunSteps::Create(schedule, there, last_batch, steps));

@@ -360,9 +360,9 @@ absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
   const absl::Status all[] = {
       CheckRank(options.rank, options.ranks),
       CheckPrefetch(options.prefetch_batches),
-      schedule.ok()
-          ? DatasetTree(maker->root()).CheckEpochs(schedule->samples())
-          : schedule.status()};
+      schedule.ok() ? DatasetTree(maker->root())
+                          .CheckEpochs(schedule->samples(), &*schedule)
+                    : schedule.status()};
   PONIENTE_RETURN_IF_ERROR(JoinErrors(all));
   try {
     auto core = std::make_shared<Core>(std::move(maker), *std::move(schedule),

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,28 @@ TEST_F(ConfigCommandTest, ARunThatReadsMoreThanIsAllowedIsRefused) {
   };
   EXPECT_EQ(with_end(1000).exit_code, 0);
   EXPECT_EQ(with_end(1'000'000).exit_code, 1);
+}
+
+TEST_F(ConfigCommandTest, ALimitOfEpochsSaysHowManyStepsThereAre) {
+  const auto of_steps = [&](const std::string& steps) {
+    return RunTool(
+        "config " +
+        Write("run.toml",
+              "[data]\nbatch_size = 7\nseq_len = 16\nsteps = " + steps +
+                  "\n[data.mixture]\n"
+                  "a = { weight = 0.9, tokens = 100000 }\n"
+                  "x = { weight = 0.1, tokens = 160000, "
+                  "max_epochs = 3 }\n"));
+  };
+  const ToolRun refused = of_steps("1000000");
+  EXPECT_EQ(refused.exit_code, 1);
+  static const std::regex whole(
+      "samples \\(([0-9]+) whole steps\\): component");
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(refused.err, found, whole)) << refused.err;
+  const std::string steps = found[1];
+  EXPECT_EQ(of_steps(steps).exit_code, 0) << steps;
+  EXPECT_EQ(of_steps(std::to_string(std::stoull(steps) + 1)).exit_code, 1);
 }
 
 TEST_F(ConfigCommandTest, WhatALoaderWouldRefuseIsRefused) {
