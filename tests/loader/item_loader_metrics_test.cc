@@ -85,9 +85,13 @@ TEST(ItemLoaderMetricsTest, TheEndOfTheRunIsNoBatch) {
 
 TEST(ItemLoaderMetricsTest, WhatIsReadyIsTheConsumersTimeAndTheRestAStall) {
   std::atomic<bool> is_open = true;
+  std::atomic<bool> is_held = false;
   const auto gate =
-      Map<uint64_t>("gate", *Repeat(Counting(100)), [&is_open](uint64_t item) {
-        while (!is_open) SleepOf(1);
+      Map<uint64_t>("gate", *Repeat(Counting(100)), [&](uint64_t item) {
+        while (!is_open) {
+          is_held = true;
+          SleepOf(1);
+        }
         return item;
       });
   const auto loader = OpenItems(gate, {.batch_size = 1, .prefetch_batches = 4});
@@ -116,6 +120,9 @@ TEST(ItemLoaderMetricsTest, WhatIsReadyIsTheConsumersTimeAndTheRestAStall) {
     AwaitMetrics(*loader, [](const LoaderMetrics& metrics) {
       return metrics.waiting_seconds > 0.02;
     });
+    // The loader's thread may have come to the gate later than that began.
+    while (!is_held) SleepOf(1);
+    SleepOf(20);
     is_open = true;
   });
   ASSERT_THAT(loader->NextBlocking(), IsOk());
