@@ -96,7 +96,8 @@ uint64_t ItemsForBatches(uint64_t made, const MapBatchesOptions& options);
 
 // Items made from groups of consecutive items. Created by MapBatches().
 template <class In, class Out>
-class BatchMappedDataset final : public AsyncDataset<Out> {
+class BatchMappedDataset final : public AsyncDataset<Out>,
+                                 public internal::OnlyComputes {
  public:
   using Function =
       std::function<absl::StatusOr<std::vector<Out>>(std::vector<In>)>;

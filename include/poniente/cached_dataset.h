@@ -95,7 +95,8 @@ NodeIdentity CacheIdentity();
 
 // The child's items, some of them kept. Created by Cache().
 template <class T>
-class CachedDataset final : public AsyncDataset<T> {
+class CachedDataset final : public AsyncDataset<T>,
+                            public internal::OnlyComputes {
   static_assert(std::copy_constructible<T>,
                 "Cache(): T must be copyable, because the cache keeps an item "
                 "and returns copies; use std::shared_ptr<const T> as the item");

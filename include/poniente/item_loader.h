@@ -16,6 +16,7 @@
 #ifndef PONIENTE_ITEM_LOADER_H_
 #define PONIENTE_ITEM_LOADER_H_
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -30,6 +31,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -75,7 +77,8 @@ struct ItemLoaderOptions {
 
   // Batches in flight or ready ahead of the consumer. At most 65536. Default:
   // 0, which stands for 4, and for up to 4096 items while small batches come
-  // from memory, at most those of some milliseconds.
+  // from memory, or functions make them of such items: at most those of some
+  // milliseconds.
   uint32_t prefetch_batches = 0;
   // Bytes of these batches together, by bytes_of. Before a batch is there, it
   // counts as much as the largest so far. One batch is always fetched.
@@ -94,7 +97,7 @@ struct ItemLoaderOptions {
 
 namespace internal {
 
-// A batch of any type, as a pointer to it.
+// A batch of any type, as a pointer to a KeptBatch.
 struct MadeBatch {
   std::shared_ptr<void> batch = nullptr;
   uint64_t bytes = 0;
@@ -160,18 +163,72 @@ class ItemPrefetch {
   const std::shared_ptr<Core> core_;
 };
 
+// A batch as the loader keeps it: made, or as items that lie with those of
+// other small batches. Where one thread allocates a batch and another one frees
+// it, both wait for the allocator's lock, so whoever takes it allocates it.
+template <class T, class Batch>
+class KeptBatch {
+ public:
+  // Moving an item must not fail, as the batch would be lost.
+  static constexpr bool kMayShare = std::is_same_v<Batch, std::vector<T>> &&
+                                    std::is_nothrow_move_constructible_v<T> &&
+                                    !std::is_same_v<T, bool>;
+  struct Shared {
+    T* items;
+    size_t count;
+    size_t behind;  // items of the batches behind it
+  };
+
+  explicit KeptBatch(Batch batch) : kept_(std::move(batch)) {}
+  explicit KeptBatch(Shared shared) : kept_(shared) {}
+
+  // `room`: an empty vector with room for shared items.
+  Batch Take(std::vector<T> room) {
+    if constexpr (kMayShare) {
+      if (const Shared* const shared = std::get_if<Shared>(&kept_)) {
+        PrefetchBehind(*shared);
+        room.insert(room.end(), std::make_move_iterator(shared->items),
+                    std::make_move_iterator(shared->items + shared->count));
+        return room;
+      }
+    }
+    return std::get<Batch>(std::move(kept_));
+  }
+
+ private:
+  // The next batch is taken soon, and another core has written it.
+  static void PrefetchBehind(const Shared& shared) {
+    constexpr size_t kLine = 64;
+    constexpr size_t kMost = 4096;
+    const auto* const behind =
+        reinterpret_cast<const char*>(shared.items + shared.count);
+    const size_t bytes =
+        std::min({shared.count * sizeof(T), shared.behind * sizeof(T), kMost});
+    for (size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(behind + i);
+  }
+
+  std::variant<Shared, Batch> kept_;
+};
+
 template <class T, class Batch>
 class ItemBatchMakerOf final : public ItemBatchMaker {
  public:
   using Collate = std::function<absl::StatusOr<Batch>(std::vector<T>)>;
   using BytesOf = std::function<uint64_t(const Batch&)>;
 
-  ItemBatchMakerOf(DatasetPtr<T> root, Collate collate, BytesOf bytes_of)
+  // `most_items`: of a batch.
+  ItemBatchMakerOf(DatasetPtr<T> root, uint64_t most_items, Collate collate,
+                   BytesOf bytes_of)
       : root_(std::move(root)),
         collate_(std::move(collate)),
         has_functions_(collate_ || bytes_of),
-        bytes_of_(bytes_of ? std::move(bytes_of) : DefaultBytesOf<Batch>()) {}
+        bytes_of_(bytes_of ? std::move(bytes_of) : DefaultBytesOf<Batch>()),
+        is_small_(most_items <= kMostOfSmall),
+        room_(Kept::kMayShare && is_small_ && !has_functions_ ? most_items
+                                                              : 0) {}
 
+  // For how many items whoever takes a batch must make room.
+  size_t room() const { return room_; }
   const DatasetNode& root() const override { return *root_; }
   bool has_functions() const override { return has_functions_; }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
@@ -182,9 +239,7 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
       std::chrono::nanoseconds* collating) const override {
     // Small batches are asked for together. Items of larger ones take longer
     // to move into their batches than to be asked for.
-    if (counts.front() * sizeof(T) < kLargeBatch) {
-      co_return co_await MakePart(positions, counts, collating);
-    }
+    if (is_small_) co_return co_await MakePart(positions, counts, collating);
     std::vector<MadeBatch> all;
     all.reserve(counts.size());
     for (size_t i = 0; i < counts.size(); ++i) {
@@ -198,7 +253,15 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
   }
 
  private:
-  static constexpr size_t kLargeBatch = 16 << 10;  // bytes
+  using Kept = KeptBatch<T, Batch>;
+  // Batches that were made together.
+  struct Request {
+    std::vector<T> items;  // that they share
+    std::vector<Kept> batches;
+  };
+
+  // A large batch has at least 16 KiB.
+  static constexpr uint64_t kMostOfSmall = ((16 << 10) - 1) / sizeof(T);
 
   // As Make(), with one question to the root. Adds to `collating`.
   Task<std::vector<MadeBatch>> MakePart(
@@ -211,16 +274,50 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
     }
     const auto began = std::chrono::steady_clock::now();
     absl::StatusOr<std::vector<MadeBatch>> made =
-        CollateAll(*std::move(items), counts);
+        KeepAll(*std::move(items), counts);
     *collating += std::chrono::steady_clock::now() - began;
     co_return made;
   }
 
-  absl::StatusOr<std::vector<MadeBatch>> CollateAll(
+  absl::StatusOr<std::vector<MadeBatch>> KeepAll(
       std::vector<T> items, std::span<const size_t> counts) const {
-    auto batches = std::make_shared<std::vector<Batch>>();
-    batches->reserve(counts.size());
+    const auto request = std::make_shared<Request>();
     std::vector<MadeBatch> made(counts.size());
+    request->batches.reserve(counts.size());
+    if constexpr (Kept::kMayShare) {
+      if (room_ > 0) {
+        request->items = std::move(items);
+        Share(counts, request.get(), &made);
+      }
+    }
+    if (request->batches.empty()) {
+      absl::Status status =
+          CollateAll(std::move(items), counts, request.get(), &made);
+      if (!status.ok()) return PrependName(status, "collate");
+    }
+    for (size_t i = 0; i < counts.size(); ++i) {
+      made[i].batch = std::shared_ptr<void>(request, &request->batches[i]);
+    }
+    return made;
+  }
+
+  static void Share(std::span<const size_t> counts, Request* request,
+                    std::vector<MadeBatch>* made) {
+    T* items = request->items.data();
+    size_t behind = request->items.size();
+    for (size_t i = 0; i < counts.size(); ++i) {
+      behind -= counts[i];
+      request->batches.emplace_back(
+          typename Kept::Shared{items, counts[i], behind});
+      items += counts[i];
+      const size_t bytes = sizeof(Batch) + counts[i] * sizeof(T);
+      (*made)[i].bytes = std::is_trivially_copyable_v<T> ? bytes : 0;
+    }
+  }
+
+  absl::Status CollateAll(std::vector<T> items, std::span<const size_t> counts,
+                          Request* request,
+                          std::vector<MadeBatch>* made) const {
     auto next = std::make_move_iterator(items.begin());
     for (size_t i = 0; i < counts.size(); ++i) {
       std::vector<T> part;
@@ -232,13 +329,11 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
         next = end;
       }
       absl::StatusOr<Batch> batch = CollateOne(std::move(part));
-      if (!batch.ok()) return PrependName(batch.status(), "collate");
-      batches->push_back(*std::move(batch));
-      made[i].bytes = bytes_of_ ? bytes_of_(batches->back()) : 0;
-      // Its place no longer changes.
-      made[i].batch = std::shared_ptr<void>(batches, &batches->back());
+      if (!batch.ok()) return batch.status();
+      (*made)[i].bytes = bytes_of_ ? bytes_of_(*batch) : 0;
+      request->batches.emplace_back(*std::move(batch));
     }
-    return made;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Batch> CollateOne(std::vector<T> items) const {
@@ -252,6 +347,8 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
   const Collate collate_;
   const bool has_functions_;
   const BytesOf bytes_of_;
+  const bool is_small_;
+  const size_t room_;
 };
 
 }  // namespace internal
@@ -265,8 +362,9 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 //     adds what is needed to check that the step still means the same samples.
 // Prefetch: starts with the first Next(), which waits for one batch only; after
 //     that, batches are made ahead. They are delivered in order, each as soon
-//     as it is there. While items come from memory, several small batches are
-//     asked for in one request; if this fails, they are asked for one by one.
+//     as it is there. While items come from memory or are made of such items,
+//     several small batches are asked for in one request; if this fails, they
+//     are asked for one by one.
 //     A request in which functions run and that turns out to take longer than
 //     2 ms hands over what it has, after parts of 64 items or a batch.
 // Threads: batches are made on a thread of the loader's. While no item had to
@@ -277,9 +375,11 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
 //     `collate` and `bytes_of`. So these two and the tree's functions may run
 //     on the loader's thread and on that of NextBlocking() at once, as every
 //     dataset allows, and never on the executor of Next(); copy constructors
-//     and index maps may. Next() resumes on the executor of the awaiting
-//     coroutine. All members may be called from any thread, but only one Next()
-//     may be in progress; a second one returns FailedPrecondition.
+//     and index maps may. Items of small batches without functions are moved
+//     into their vectors by whoever takes these. Next() resumes on the executor
+//     of the awaiting coroutine. All members may be called from any thread, but
+//     only one Next() may be in progress; a second one returns
+//     FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the error of the dataset, or by
 //     "collate: " and that of the function; OutOfRange from either becomes
 //     Internal. An exception becomes a status: ResourceExhausted for bad_alloc,
@@ -331,32 +431,41 @@ class ItemLoader {
     of_run.report_every_steps = options.report_every_steps;
     of_run.log_sink = std::move(options.log_sink);
     of_run.warning_sink = std::move(options.warning_sink);
-    auto prefetch = internal::ItemPrefetch::Create(
-        std::make_unique<internal::ItemBatchMakerOf<T, Batch>>(
-            std::move(root), std::move(options.collate),
-            std::move(options.bytes_of)),
-        std::move(of_run));
+    const uint64_t ranks = std::max<uint64_t>(options.ranks, 1);
+    const uint64_t most_items =
+        options.batch_size / ranks + (options.batch_size % ranks > 0 ? 1 : 0);
+    auto maker = std::make_unique<internal::ItemBatchMakerOf<T, Batch>>(
+        std::move(root), most_items, std::move(options.collate),
+        std::move(options.bytes_of));
+    const size_t room = maker->room();
+    auto prefetch =
+        internal::ItemPrefetch::Create(std::move(maker), std::move(of_run));
     if (!prefetch.ok()) return prefetch.status();
-    return std::unique_ptr<ItemLoader>(new ItemLoader(*std::move(prefetch)));
+    return std::unique_ptr<ItemLoader>(
+        new ItemLoader(*std::move(prefetch), room));
   }
 
   // Returns the next batch and advances by one step.
-  Task<Batch> Next() { return TakeNext(prefetch_->Next()); }
+  Task<Batch> Next() { return TakeNext(prefetch_->Next(), room_); }
   absl::StatusOr<Batch> NextBlocking() {
+    absl::StatusOr<std::vector<T>> room = MakeRoom(room_);
+    if (!room.ok()) return room.status();
     absl::StatusOr<std::shared_ptr<void>> made = prefetch_->NextBlocking();
     if (!made.ok()) return made.status();
-    return std::move(*static_cast<Batch*>(made->get()));
+    return Taken(*made, *std::move(room));
   }
 
   // Returns the next batch if it is ready, and nullopt if it is not. Never
   // waits for it and never makes it on this thread. The first call starts the
   // prefetch.
   std::optional<absl::StatusOr<Batch>> TryNext() {
+    absl::StatusOr<std::vector<T>> room = MakeRoom(room_);
+    if (!room.ok()) return room.status();
     std::optional<absl::StatusOr<std::shared_ptr<void>>> made =
         prefetch_->TryNext();
     if (!made.has_value()) return std::nullopt;
     if (!made->ok()) return made->status();
-    return std::move(*static_cast<Batch*>((*made)->get()));
+    return Taken(**made, *std::move(room));
   }
 
   // Returns a descriptor for event loops, which is readable while TryNext()
@@ -415,16 +524,33 @@ class ItemLoader {
   const DatasetTree& tree() const { return prefetch_->tree(); }
 
  private:
-  explicit ItemLoader(std::unique_ptr<internal::ItemPrefetch> prefetch)
-      : prefetch_(std::move(prefetch)) {}
+  ItemLoader(std::unique_ptr<internal::ItemPrefetch> prefetch, size_t room)
+      : prefetch_(std::move(prefetch)), room_(room) {}
 
-  static Task<Batch> TakeNext(Task<std::shared_ptr<void>> next) {
+  // Done before a batch is taken: if there is no memory, none is lost.
+  static absl::StatusOr<std::vector<T>> MakeRoom(size_t items) try {
+    std::vector<T> room;
+    room.reserve(items);
+    return room;
+  } catch (...) {
+    return internal::StatusFromException(std::current_exception());
+  }
+
+  static Batch Taken(const std::shared_ptr<void>& made, std::vector<T> room) {
+    return static_cast<internal::KeptBatch<T, Batch>*>(made.get())
+        ->Take(std::move(room));
+  }
+
+  static Task<Batch> TakeNext(Task<std::shared_ptr<void>> next, size_t items) {
+    absl::StatusOr<std::vector<T>> room = MakeRoom(items);
+    if (!room.ok()) co_return room.status();
     absl::StatusOr<std::shared_ptr<void>> made = co_await std::move(next);
     if (!made.ok()) co_return made.status();
-    co_return std::move(*static_cast<Batch*>(made->get()));
+    co_return Taken(*made, *std::move(room));
   }
 
   const std::unique_ptr<internal::ItemPrefetch> prefetch_;
+  const size_t room_;  // items that a batch is moved into by who takes it
 };
 
 }  // namespace poniente

@@ -49,7 +49,8 @@ bool DependsOnEpoch(const DatasetNode& node);
 
 // Item i is function(item i of the child). Created by Map().
 template <class In, class Out>
-class MappedDataset final : public AsyncDataset<Out> {
+class MappedDataset final : public AsyncDataset<Out>,
+                            public internal::OnlyComputes {
  public:
   using Function = std::function<absl::StatusOr<Out>(In)>;
 
@@ -218,7 +219,8 @@ absl::Status CheckZipLengths(std::span<const NamedNode> children);
 
 // Item i is the tuple of the children's items i. Created by Zip().
 template <class... Ts>
-class ZippedDataset final : public AsyncDataset<std::tuple<Ts...>> {
+class ZippedDataset final : public AsyncDataset<std::tuple<Ts...>>,
+                            public internal::OnlyComputes {
  public:
   using Item = std::tuple<Ts...>;
 

@@ -91,6 +91,23 @@ TEST(ItemLoaderAheadTest, ItemsThatAreWaitedForAreNotAskedForFarAhead) {
   }
 }
 
+TEST(ItemLoaderAheadTest, ItemsThatThreadsMakeAreAskedForTogether) {
+  std::atomic<uint64_t> seen = 0;
+  const auto root = Map<uint64_t>("count", *Repeat(Counting(1000)),
+                                  [&seen](uint64_t x) {
+                                    ++seen;
+                                    return x;
+                                  },
+                                  {.parallel = 2});
+  const auto loader = OpenItems(root, {});
+  uint64_t step = 0;
+  // One request for each batch would be at most four ahead.
+  for (; seen < step + 16; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOkAndHolds(ElementsAre(step % 1000)));
+    ASSERT_LT(step, 1'000'000);
+  }
+}
+
 TEST(ItemLoaderAheadTest, FollowsADatasetThatGrows) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
   const auto loader = OpenItems(growing, {.batch_size = 3});

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <random>
@@ -107,6 +109,54 @@ TEST(ItemLoaderTest, SmallBatchesFromMemoryAreTheSame) {
     EXPECT_EQ(all, expected);
     EXPECT_EQ(loader->next_step(), (length + batch_size - 1) / batch_size);
   }
+}
+
+// An item whose move may fail, for all that a loader can know.
+struct Careful {
+  explicit Careful(uint64_t n = 0) : number(n) {}
+  Careful(const Careful&) = default;
+  Careful& operator=(const Careful&) = default;
+  Careful(Careful&& other) noexcept(false) : number(other.number) {}
+  Careful& operator=(Careful&& other) noexcept(false) = default;
+  bool operator==(const Careful&) const = default;
+
+  uint64_t number;
+};
+
+// Batches of some of these are made by whoever takes them.
+template <class T>
+void ExpectSmallBatches(T (*make)(uint64_t)) {
+  constexpr uint64_t kItems = 5000;
+  const auto root = Map<T>("make", Counting(kItems), make);
+  for (const uint64_t batch_size : {1, 3, 64}) {
+    for (const uint32_t ranks : {1, 5}) {
+      const auto loader = *ItemLoader<T>::Create(
+          root, {.batch_size = batch_size, .rank = ranks / 2, .ranks = ranks});
+      uint64_t step = 0;
+      for (; step * batch_size < kItems; ++step) {
+        const uint64_t first = step * batch_size;
+        const BatchShare share =
+            RankShare(std::min(batch_size, kItems - first), ranks / 2, ranks);
+        std::vector<T> expected;
+        for (uint64_t i = share.begin; i < share.end; ++i) {
+          expected.push_back(make(first + i));
+        }
+        const auto batch = step % 2 == 0 ? loader->NextBlocking()
+                                         : RunBlocking(loader->Next());
+        ASSERT_THAT(batch, IsOkAndHolds(expected)) << step;
+      }
+    }
+  }
+}
+
+TEST(ItemLoaderTest, SmallBatchesOfAnyItemAreTheSame) {
+  ExpectSmallBatches<std::string>(
+      [](uint64_t i) { return std::string(i % 100, 'x') + std::to_string(i); });
+  ExpectSmallBatches<std::array<uint64_t, 128>>([](uint64_t i) {
+    return std::array<uint64_t, 128>{i, i + 1};
+  });
+  ExpectSmallBatches<bool>([](uint64_t i) { return i * i % 7 < 3; });
+  ExpectSmallBatches<Careful>([](uint64_t i) { return Careful(i); });
 }
 
 TEST(ItemLoaderTest, AnEndlessRunGoesOnUntilItsSteps) {

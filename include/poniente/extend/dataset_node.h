@@ -76,10 +76,16 @@ struct NodeIdentity {
 
 namespace internal {
 
-// Marks nodes whose items are copies of what lies in memory, or the items of
-// their children. They call no function but an index map, and once their
-// lengths are final, they wait for nothing but their children.
-class OnlyCopies {
+// Marks nodes that make their items of what lies in memory, or of the items of
+// their children. Once their lengths are final, they wait for nothing but their
+// children and functions of the user's, which may run on threads.
+class OnlyComputes {
+ protected:
+  ~OnlyComputes() = default;
+};
+
+// Marks those that call no function but an index map.
+class OnlyCopies : public OnlyComputes {
  protected:
   ~OnlyCopies() = default;
 };

@@ -115,8 +115,6 @@ class ItemPrefetch::Core {
   void TryToStartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts one request; false if there is nothing to start.
   bool StartRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Enqueue(RequestList* one, RequestList::iterator before)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunRequests();
   // Asio has lost a request or a wait.
   void Break();
@@ -153,7 +151,9 @@ class ItemPrefetch::Core {
   const DatasetTree tree_;
   const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
-  // Making a batch copies items from memory, and waits for nothing.
+  // Making a batch waits for nothing but functions on threads.
+  const bool only_computes_;
+  // It copies items from memory, and waits for nothing.
   const bool only_copies_;
   const DatasetTimes dataset_times_;
   const ReaderTotals readers_;

@@ -58,13 +58,14 @@ uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
   return std::max<uint64_t>(1, most);
 }
 
-// Whether the items are copies of what lies in memory, found by index maps.
-bool AreOnlyCopies(const DatasetNode& node) {
+// Whether all nodes have the mark.
+template <class Mark>
+bool AreAll(const DatasetNode& node) {
   const std::vector<NamedNode> children = node.children();
-  return dynamic_cast<const OnlyCopies*>(&node) != nullptr &&
+  return dynamic_cast<const Mark*>(&node) != nullptr &&
          std::all_of(
              children.begin(), children.end(),
-             [](const NamedNode& child) { return AreOnlyCopies(*child.node); });
+             [](const NamedNode& child) { return AreAll<Mark>(*child.node); });
 }
 
 }  // namespace
@@ -77,7 +78,9 @@ ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
       tree_(maker_->root()),
       items_each_(ItemsEach(options_)),
       most_steps_(StepsOfRequest(options_)),
-      only_copies_(!maker_->has_functions() && AreOnlyCopies(maker_->root())),
+      only_computes_(AreAll<OnlyComputes>(maker_->root())),
+      only_copies_(!maker_->has_functions() &&
+                   AreAll<OnlyCopies>(maker_->root())),
       dataset_times_(maker_->root()),
       readers_(tree_),
       counters_({}),
@@ -141,22 +144,17 @@ bool ItemPrefetch::Core::StartRequest() {
       slots_.emplace_back();
     }
     if (request.steps == 0) return false;
-    Enqueue(&one, queued_.end());
+    // Posted: co_spawn would begin to read here and now, under the lock.
+    asio::post(context_, [this] { LaunchNext(&context_); });
   } catch (...) {
     const uint64_t begun = request.first_step - window_.next();
     slots_.resize(std::min<uint64_t>(slots_.size(), begun));
     for (uint64_t i = 0; i < request.steps; ++i) window_.TakeBackStart();
     throw;
   }
-  return true;
-}
-
-void ItemPrefetch::Core::Enqueue(RequestList* one,
-                                 RequestList::iterator before) {
-  // Posted: co_spawn would begin to read here and now, under the lock.
-  asio::post(context_, [this] { LaunchNext(&context_); });
-  queued_.splice(before, *one);
+  queued_.splice(queued_.end(), one);
   to_do_.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 // The loader's thread. What Asio itself had no memory for is lost: a request
@@ -486,8 +484,9 @@ bool ItemPrefetch::Core::AskAgain(const Request& ended, uint64_t made,
 // Asks for more steps at once while this is fast, and for single ones as soon
 // as somebody waits.
 void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
-  const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 1 &&
-                       is_final_.load(std::memory_order_relaxed);
+  const bool is_calm =
+      (only_computes_ || calm_requests_.load(std::memory_order_relaxed) > 1) &&
+      is_final_.load(std::memory_order_relaxed);
   is_quick_.store(!has_failed && took < kLongRequest / 2,
                   std::memory_order_relaxed);
   if (!is_calm || has_failed) {
