@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
 #ifdef PONIENTE_HAS_ZSTD
@@ -17,6 +18,33 @@ namespace poniente::internal {
 namespace {
 
 constexpr int kGzipOnly = 16 + MAX_WBITS;
+
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+// Behind a byte of 0x50 to 0x5f.
+constexpr std::string_view kSkippableMagic = "\x2a\x4d\x18";
+
+// Returns whether a frame that zstd skips may begin like this, by one byte.
+bool MayBeSkippable(std::string_view begin) {
+  return !begin.empty() && (begin[0] & 0xf0) == 0x50;
+}
+
+// Returns whether it begins with a frame that zstd skips, as pzstd writes them.
+bool IsSkippable(std::string_view begin) {
+  return MayBeSkippable(begin) && begin.substr(1).starts_with(kSkippableMagic);
+}
+
+// Returns what the end of the name says; kNone if it says neither.
+Compression CompressionNamed(std::string_view name) {
+  if (absl::EndsWithIgnoreCase(Absl(name), ".gz")) return Compression::kGzip;
+  if (absl::EndsWithIgnoreCase(Absl(name), ".zst")) return Compression::kZstd;
+  return Compression::kNone;
+}
+
+std::string HexByte(char byte) {
+  return absl::StrCat(
+      "0x", absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
+}
 
 absl::Status NoMemory(const std::string& name) {
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -144,11 +172,43 @@ absl::StatusOr<std::unique_ptr<Decompressor>> Make(const std::string& name) {
 }  // namespace
 
 Compression CompressionOf(std::string_view begin) {
-  if (begin.starts_with("\x1f\x8b")) return Compression::kGzip;
-  if (begin.starts_with("\x28\xb5\x2f\xfd")) return Compression::kZstd;
+  if (begin.starts_with(kGzipMagic)) return Compression::kGzip;
+  if (begin.starts_with(kZstdMagic) || IsSkippable(begin)) {
+    return Compression::kZstd;
+  }
   if (begin.starts_with("BZh")) return Compression::kBzip2;
   constexpr std::string_view kXz = "\xfd\x37zXZ";
   return begin.starts_with(kXz) ? Compression::kXz : Compression::kNone;
+}
+
+absl::Status CheckBegin(const std::string& name, std::string_view begin) {
+  const Compression named = CompressionNamed(name);
+  if (named == Compression::kNone ||
+      CompressionOf(begin) != Compression::kNone) {
+    return absl::OkStatus();
+  }
+  const bool is_gzip = named == Compression::kGzip;
+  const char* const format = is_gzip ? "gzip" : "zstd";
+  std::string magic(is_gzip ? kGzipMagic : kZstdMagic);
+  if (!is_gzip && MayBeSkippable(begin)) {
+    magic = absl::StrCat(Absl(begin.substr(0, 1)), Absl(kSkippableMagic));
+  }
+  size_t at = 0;
+  while (at < std::min(begin.size(), magic.size()) && begin[at] == magic[at]) {
+    ++at;
+  }
+  const std::string found =
+      begin.empty() ? "is empty (0 bytes)"
+      : at == begin.size()
+          ? absl::StrCat("ends at byte ", at, ", within the ", magic.size(),
+                         " bytes that ", format, " begins with")
+          : absl::StrCat("does not begin as ", format, " does (byte ", at,
+                         " is ", HexByte(begin[at]), ", not ",
+                         HexByte(magic[at]), ")");
+  return absl::DataLossError(absl::StrCat(
+      "'", name, "' is named ", is_gzip ? ".gz" : ".zst", " but ", found,
+      ": it is truncated or damaged; copy the file again, or create it again; "
+      "rename it if it is plain text"));
 }
 
 absl::StatusOr<std::unique_ptr<Decompressor>> Decompressor::Create(

@@ -94,6 +94,9 @@ class FieldReader {
                              ", near '", Shown(near), "'"));
   }
 
+  // Fails for a line with a NUL outside its strings, which the parser takes for
+  // the end. REQUIRES: the parser has found no error.
+  bool CheckWhole(std::string_view line);
   // REQUIRES: the line was read to its end.
   bool CheckFound();
   // Return the name of the field. REQUIRES: CheckFound().
@@ -161,6 +164,13 @@ bool FieldReader::key(std::string& name) {
     others_.push_back(Shown(name));
   }
   return true;
+}
+
+bool FieldReader::CheckWhole(std::string_view line) {
+  const size_t nul = line.find('\0');
+  if (nul == std::string_view::npos) return true;
+  return Fail(absl::StrCat("is not JSON: error at byte ", nul + 1,
+                           ", a NUL (\\x00) after the value"));
 }
 
 bool FieldReader::CheckFound() {
@@ -257,7 +267,7 @@ bool JsonLine::ReadSlowly(std::string_view line) {
   FieldReader reader(this);
   const bool is_read =
       nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
-      reader.CheckFound();
+      reader.CheckWhole(line) && reader.CheckFound();
   text_ = own_text_;
   if (!is_read) return false;
   if (field_.kind == JsonField::Kind::kMessages) {

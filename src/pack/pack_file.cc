@@ -67,8 +67,11 @@ absl::Status PackFile::Open() const {
     if (may_wait) return;
     char begin[kMagicBytes] = {};
     const ssize_t got = ::pread(file_.get(), begin, sizeof(begin), 0);
-    is_compressed_ = got > 0 && IsDecompressed(CompressionOf(std::string_view(
-                                    begin, static_cast<size_t>(got))));
+    const std::string_view known(
+        begin, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    // If the begin is not that of the name, LookAtBegin() tells the error.
+    is_compressed_ = IsDecompressed(CompressionOf(known)) ||
+                     !CheckBegin(input_.path, known).ok();
   });
   return opened_;
 }
@@ -99,6 +102,7 @@ absl::Status PackFile::ReadOnce(size_t bytes, TextBuffer* to) {
 }
 
 absl::Status PackFile::LookAtBegin(TextBuffer* begin) {
+  PONIENTE_RETURN_IF_ERROR(CheckBegin(input_.path, begin->view()));
   begin_is_known_ = true;
   PONIENTE_ASSIGN_OR_RETURN(
       decompressor_,

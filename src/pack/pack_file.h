@@ -37,7 +37,8 @@ inline MemoryBudget ahead_memory;
 // An input that is a file or a stream.
 //
 // Errors: those of the disk; Cancelled if `stop` was set while waiting for a
-//     stream; DataLoss if a file has become shorter.
+//     stream; DataLoss if a file has become shorter, or if a compressed one is
+//     damaged or cut short.
 // Thread safety: Read() and ReadAhead() on any thread, the rest on one thread
 //     at a time.
 class PackFile {
@@ -94,7 +95,7 @@ class PackFile {
   absl::Status ReadOnce(size_t bytes, TextBuffer* to)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   // Learns from the first bytes, which are `begin`, whether the stream is
-  // compressed; takes them if it is.
+  // compressed; takes them if it is. Fails if they do not fit its name.
   absl::Status LookAtBegin(TextBuffer* begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   // Appends a piece of the stream to `*text`. The piece has at most `bytes`

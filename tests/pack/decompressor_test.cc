@@ -3,14 +3,18 @@
 
 #include "pack/decompressor.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -189,6 +193,58 @@ TEST(DecompressorTest, ZerosBehindGzipAreIgnoredAndOtherBytesAreNot) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("gzip")));
 }
 
+// As pzstd puts them before each frame.
+std::string Skippable(std::string_view content, char kind = 0) {
+  std::string frame = "\x50\x2a\x4d\x18";
+  frame[0] = static_cast<char>(frame[0] | kind);
+  for (int shift = 0; shift < 32; shift += 8) {
+    frame += static_cast<char>(content.size() >> shift & 0xff);
+  }
+  return frame.append(content);
+}
+
+TEST(DecompressorTest, FramesThatZstdSkipsMayComeFirst) {
+  const std::string a = RandomText(70'000, 1), b = RandomText(10, 2);
+  for (int kind = 0; kind < 16; ++kind) {
+    EXPECT_EQ(CompressionOf(Skippable("", static_cast<char>(kind))),
+              Compression::kZstd);
+  }
+  EXPECT_EQ(CompressionOf("\x60\x2a\x4d\x18zz"), Compression::kNone);
+  EXPECT_EQ(CompressionOf("\x5f\x2a\x4d zz"), Compression::kNone);
+  for (const size_t content : {0, 4, 1000, 3'000'000}) {
+    const std::string skipped = Skippable(std::string(content, 'x'), 15);
+    const std::string stored =
+        skipped + Skippable("") + Zstd(a) + skipped + Zstd(b) + skipped;
+    for (const size_t piece : {size_t{7}, size_t{65536}, stored.size()}) {
+      std::string got;
+      EXPECT_THAT(Decompress(stored, piece, &got), IsOk());
+      EXPECT_TRUE(got == a + b) << content << " in pieces of " << piece;
+      got.clear();
+      EXPECT_THAT(Decompress(skipped, piece, &got), IsOk());
+      EXPECT_EQ(got, "");
+    }
+  }
+}
+
+TEST(DecompressorTest, EveryCutOfASkippedFrameIsNoticed) {
+  const std::string skipped = Skippable("content");
+  for (const std::string& before : {std::string(), skipped, Zstd("text")}) {
+    const std::string stored = before + skipped;
+    for (size_t cut = before.empty() ? 4 : 1; cut < skipped.size(); ++cut) {
+      const size_t bytes = before.size() + cut;
+      for (const size_t piece : {size_t{1}, bytes}) {
+        std::string got;
+        EXPECT_THAT(
+            Decompress(stored.substr(0, bytes), piece, &got),
+            StatusIs(absl::StatusCode::kDataLoss,
+                     AllOf(HasSubstr(absl::StrCat("'x': at byte ", bytes)),
+                           HasSubstr("cut short"))))
+            << cut << " behind " << before.size();
+      }
+    }
+  }
+}
+
 TEST(DecompressorTest, KnowsOthersButDoesNotReadThem) {
   for (const std::string begin : {"BZh91AY", "\xfd\x37zXZ"}) {
     EXPECT_NE(CompressionOf(begin), Compression::kNone);
@@ -302,6 +358,149 @@ TEST(CompressedInputTest, ATruncatedOneIsAnErrorWithItsPath) {
   EXPECT_THAT(status,
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("x.gz"), HasSubstr("cut short"))));
+}
+
+using OpenInput = std::unique_ptr<PackInput> (*)(const TextInput&,
+                                                 const std::atomic<bool>*);
+constexpr OpenInput kOpens[] = {
+    [](const TextInput& input, const std::atomic<bool>* stop) {
+      return OpenTextInput(input, {}, nullptr, stop);
+    },
+    [](const TextInput& input, const std::atomic<bool>* stop) {
+      SplitRule rule;
+      rule.kind = SplitRule::Kind::kParagraphs;
+      return OpenTextInput(input, rule, nullptr, stop);
+    },
+    [](const TextInput& input, const std::atomic<bool>* stop) {
+      return OpenJsonlInput(input, JsonField(), nullptr, stop);
+    }};
+
+// What cutting the first unit of a file gives, after some reading ahead.
+absl::StatusOr<PackUnit> FirstUnit(OpenInput open, const std::string& path,
+                                   std::string_view stored, bool ahead) {
+  WriteFile(path, stored);
+  const std::atomic<bool> stop = false;
+  const auto input = open(InputAt(path, stored.size()), &stop);
+  if (ahead) {
+    EXPECT_FALSE(input->ReadAhead());
+    EXPECT_FALSE(input->ReadAhead());
+  }
+  return input->Cut({});
+}
+
+TEST(CompressedInputTest, OneThatDoesNotBeginAsItsNameSaysIsAnError) {
+  const TempDir folder;
+  const std::string lines = "{\"text\": \"a\"}\n{\"text\": \"b\"}\n";
+  const std::string gzip = Gzip(lines), zstd = Zstd(lines);
+  const auto flipped = [](std::string stored, size_t at) {
+    stored[at] = static_cast<char>(stored[at] ^ 0x10);
+    return stored;
+  };
+  const struct {
+    std::string name;
+    std::string stored;
+    std::string found;
+  } cases[] = {
+      {"x.gz", "", ".gz but is empty (0 bytes)"},
+      {"x.zst", "", ".zst but is empty (0 bytes)"},
+      {"x.jsonl.gz", gzip.substr(0, 1), ".gz but ends at byte 1, within the 2"},
+      {"x.zst", zstd.substr(0, 1), ".zst but ends at byte 1, within the 4"},
+      {"x.txt.zst", zstd.substr(0, 2), "ends at byte 2"},
+      {"x.zst", zstd.substr(0, 3), "ends at byte 3"},
+      {"x.zst", Skippable("abc").substr(0, 1), "ends at byte 1"},
+      {"x.zst", Skippable("abc").substr(0, 3), "ends at byte 3"},
+      {"x.gz", flipped(gzip, 0), "as gzip does (byte 0 is 0x0f, not 0x1f)"},
+      {"x.gz", flipped(gzip, 1), "as gzip does (byte 1 is 0x9b, not 0x8b)"},
+      {"X.JSONL.GZ", flipped(gzip, 0), "byte 0 is 0x0f"},
+      {"x.zst", flipped(zstd, 0), "as zstd does (byte 0 is 0x38, not 0x28)"},
+      {"x.zst", flipped(zstd, 1), "byte 1 is 0xa5, not 0xb5"},
+      {"x.zst", flipped(zstd, 2), "byte 2 is 0x3f, not 0x2f"},
+      {"x.zst", flipped(zstd, 3), "byte 3 is 0xed, not 0xfd"},
+      {"x.zst", flipped(Skippable("a"), 2), "byte 2 is 0x5d, not 0x4d"},
+      {"x.gz", lines, "byte 0 is 0x7b, not 0x1f"},
+      {"x.zst", lines, "byte 0 is 0x7b, not 0x28"},
+      {"x.gz", std::string(5000, '\0'), "byte 0 is 0x00, not 0x1f"},
+      {"x.zst", std::string(3'000'000, '\n'), "byte 0 is 0x0a, not 0x28"}};
+  for (const auto& [name, stored, found] : cases) {
+    for (const OpenInput open : kOpens) {
+      for (const bool ahead : {false, true}) {
+        EXPECT_THAT(
+            FirstUnit(open, folder.path(name), stored, ahead).status(),
+            StatusIs(absl::StatusCode::kDataLoss,
+                     AllOf(HasSubstr("/" + name + "' is named"),
+                           HasSubstr(found), HasSubstr("truncated or damaged"),
+                           HasSubstr("rename it if it is plain text"))))
+            << name << " of " << stored.size() << " bytes";
+      }
+    }
+  }
+}
+
+TEST(CompressedInputTest, EveryCutOfAFileIsAnError) {
+  const TempDir folder;
+  for (const Compress compress : {&Gzip, &Zstd}) {
+    const std::string stored = compress("{\"text\": \"a\"}\n");
+    const std::string path =
+        folder.path(compress == &Gzip ? "x.jsonl.gz" : "x.jsonl.zst");
+    for (size_t bytes = 0; bytes <= stored.size(); ++bytes) {
+      for (const OpenInput open : kOpens) {
+        const absl::Status status =
+            FirstUnit(open, path, stored.substr(0, bytes), false).status();
+        if (bytes == stored.size()) {
+          EXPECT_THAT(status, IsOk());
+        } else {
+          EXPECT_THAT(status,
+                      StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)))
+              << bytes;
+        }
+      }
+    }
+  }
+}
+
+TEST(CompressedInputTest, CompressedNothingIsAnEmptyFile) {
+  const TempDir folder;
+  const std::string cases[][2] = {{"x.gz", Gzip("")},
+                                  {"x.zst", Zstd("")},
+                                  {"x.zst", Skippable("content")},
+                                  {"x.zst", Skippable("") + Zstd("")},
+                                  {"plain", Skippable("content")},
+                                  {"plain", ""}};
+  const std::atomic<bool> stop = false;
+  for (const auto& [name, stored] : cases) {
+    for (const OpenInput open : kOpens) {
+      const auto unit = FirstUnit(open, folder.path(name), stored, false);
+      ASSERT_THAT(unit, IsOk());
+      EXPECT_TRUE(unit->is_last);
+      EXPECT_EQ(unit->end.at, 0u);
+      UnitDocuments documents(2, 256);
+      const auto input = open(InputAt(folder.path(name), stored.size()), &stop);
+      EXPECT_THAT(input->Convert(*unit, &documents), IsOk());
+      EXPECT_EQ(documents.num_tokens(), 0u);
+    }
+  }
+}
+
+// A compressed file loses nothing by the wrong name.
+TEST(CompressedInputTest, OtherNamesSayNothing) {
+  const TempDir folder;
+  const std::string lines = "{\"text\": \"a\"}\n";
+  const std::string cases[][2] = {
+      {"x.gz", Zstd(lines)},   {"x.zst", Gzip(lines)}, {"gz", lines},
+      {"x.gz.jsonl", lines},   {"x.jsonl", ""},        {"x.zst~", "\x28\xb5"},
+      {"x.gz/x.jsonl", lines}, {"x", "\x1f"}};
+  for (const auto& [name, stored] : cases) {
+    if (name == "x.gz/x.jsonl") {
+      std::filesystem::remove(folder.path("x.gz"));
+      std::filesystem::create_directory(folder.path("x.gz"));
+    }
+    for (const OpenInput open : kOpens) {
+      const auto unit = FirstUnit(open, folder.path(name), stored, false);
+      ASSERT_THAT(unit, IsOk()) << name;
+      const bool is_compressed = name == "x.gz" || name == "x.zst";
+      EXPECT_EQ(unit->end.at, is_compressed ? lines.size() : stored.size());
+    }
+  }
 }
 
 std::string JsonLines(int count, uint64_t seed) {
@@ -470,6 +669,31 @@ TEST(CompressedInputTest, SeveralAtOnceGiveTheStoreOfPlainFiles) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr("4.z"), HasSubstr("cut short"))))
         << threads;
+  }
+}
+
+TEST(CompressedInputTest, StandardInputIsKnownByItsFirstBytesAlone) {
+  const TempDir folder;
+  const std::string lines = "{\"text\": \"a\"}\n";
+  const std::atomic<bool> stop = false;
+  const int own = ::dup(STDIN_FILENO);
+  for (const std::string& stored :
+       {std::string(), lines, Gzip(lines), Skippable("pzstd") + Zstd(lines)}) {
+    WriteFile(folder.path("x.gz"), stored);
+    const int file = ::open(folder.path("x.gz").c_str(), O_RDONLY);
+    ASSERT_GE(file, 0);
+    ASSERT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
+    ::close(file);
+    TextInput input;
+    input.path = "-";
+    input.name = "stdin";
+    const auto unit = kOpens[2](input, &stop)->Cut({});
+    ASSERT_THAT(unit, IsOk());
+    EXPECT_EQ(unit->data.view(), stored.empty() ? "" : lines);
+  }
+  if (own >= 0) {
+    ::dup2(own, STDIN_FILENO);
+    ::close(own);
   }
 }
 

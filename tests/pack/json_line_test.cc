@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/test_seed.h"
 
 namespace poniente::internal {
@@ -89,6 +90,60 @@ TEST(JsonLineTest, ReadsWhatOnlyTheSlowerParserTakes) {
   const std::string deep = std::string(3000, '[') + std::string(3000, ']');
   EXPECT_TRUE(json.Read("{\"deep\": " + deep + ", \"text\": \"b\"}"));
   EXPECT_EQ(json.text(), "b");
+}
+
+// nlohmann's parser takes a NUL for the end.
+TEST(JsonLineTest, WhatFollowsANulIsNotDropped) {
+  JsonField messages;
+  messages.kind = JsonField::Kind::kMessages;
+  messages.names = {"messages"};
+  const struct {
+    JsonField field;
+    std::string object;
+  } cases[] = {
+      {JsonField(), R"({"text": "a"})"},
+      // Only the slow parser reads these.
+      {JsonField(), R"({"n": 123456789012345678901234567890, "text": "a"})"},
+      {JsonField(), R"({"text": "a", "loss_spans": [[0, 1]]})"},
+      {Ids(10), R"({"tokens": [1, 2]})"},
+      {messages, R"({"messages": [{"role": "user", "content": "a"}]})"}};
+  for (const auto& [field, object] : cases) {
+    JsonLine json(field);
+    ASSERT_TRUE(json.Read(object)) << object << json.error();
+    for (const std::string& behind :
+         {std::string(1, '\0'), std::string(" \0\r", 3), std::string(5, '\0'),
+          std::string(100, '\0'), '\0' + object, '\0' + object + "]",
+          "\t" + std::string(2, '\0') + "x"}) {
+      const std::string line = object + behind;
+      for (const size_t bytes_behind : {0, 64}) {
+        const std::string in_text = line + "\n" + std::string(63, ' ');
+        EXPECT_FALSE(json.Read(std::string_view(in_text).substr(0, line.size()),
+                               bytes_behind))
+            << object << " and " << behind.size() << " bytes";
+        EXPECT_EQ(
+            json.error(),
+            absl::StrCat("is not JSON: error at byte ", line.find('\0') + 1,
+                         ", a NUL (\\x00) after the value"));
+      }
+    }
+  }
+}
+
+TEST(JsonLineTest, NulsElsewhereAreErrors) {
+  JsonLine json{JsonField()};
+  JsonLine ids(Ids(10));
+  for (const std::string& line : {std::string(1, '\0'), std::string(1000, '\0'),
+                                  std::string("\0{\"text\": \"a\"}", 14),
+                                  std::string("{\0\"text\": \"a\"}", 14),
+                                  std::string("{\"text\"\0: \"a\"}", 14),
+                                  std::string("{\"text\": \"a\"\0}", 14),
+                                  std::string("{\"text\": \"a\0\"}", 14),
+                                  std::string("{\"te\0xt\": \"a\"}", 14)}) {
+    EXPECT_FALSE(json.Read(line));
+    EXPECT_THAT(json.error(), HasSubstr("is not JSON: error at byte "));
+  }
+  EXPECT_FALSE(ids.Read(std::string("{\"tokens\": [1\0]}", 16)));
+  EXPECT_THAT(ids.error(), HasSubstr("is not JSON: error at byte "));
 }
 
 // The text of an object, by nlohmann's own tree; nullopt if there is none.

@@ -116,5 +116,44 @@ TEST_F(PackingTest, AnOldCheckpointIsGoneOnWithAndNoLibraryIsClaimed) {
   EXPECT_EQ(LibraryOfStore(), "");
 }
 
+// Not a line that --skip-bad-lines skips, nor an empty file.
+TEST_F(PackingTest, ADamagedBeginOfACompressedFileIsNotSkipped) {
+  testing::WriteFile(folder_.path("in"), "{\"text\": \"a\"}\n");
+  for (const char* const name : {"x.jsonl.gz", "x.jsonl.zst", "x.txt.gz"}) {
+    for (const std::string stored : {"", "\x1e\x8b\x08", "{\"text\": \"b\"}"}) {
+      testing::WriteFile(folder_.path(name), stored);
+      PackRequest request = Request("");
+      request.inputs = {folder_.path("in"), folder_.path(name)};
+      request.skip_bad_lines = true;
+      for (const int threads : {1, 3}) {
+        request.threads = threads;
+        InterruptingObserver observer;
+        EXPECT_THAT(Pack(request, &observer),
+                    StatusIs(absl::StatusCode::kDataLoss,
+                             AllOf(HasSubstr(name), HasSubstr("is named ."))))
+            << stored.size();
+      }
+    }
+  }
+}
+
+TEST_F(PackingTest, WhatFollowsANulInJsonlIsABadLine) {
+  const std::string good = "{\"text\": \"a\"}";
+  testing::WriteFile(folder_.path("in"),
+                     good + '\0' + "{\"text\": \"lost\"}\n" + good + "\n" +
+                         std::string(3, '\0') + "\n" + good + '\0');
+  PackRequest request = Request("");
+  request.format = InputFormat::kJsonl;
+  InterruptingObserver observer;
+  EXPECT_THAT(Pack(request, &observer),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("/in:1: is not JSON: error at byte 14"),
+                             HasSubstr("--skip-bad-lines"))));
+  request.skip_bad_lines = true;
+  ASSERT_OK_AND_ASSIGN(const PackOutcome outcome, Pack(request, &observer));
+  EXPECT_EQ(outcome.state.bad_lines, 3u);
+  EXPECT_EQ(outcome.facts.documents, 1u);
+}
+
 }  // namespace
 }  // namespace poniente::internal
