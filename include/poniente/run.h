@@ -405,8 +405,9 @@ Node Use(std::string name, Node node);
 // goes on (journal.h): AddComponent({"forum", 0.2, Source("stores/forum")}).
 // For a mixture below the root, set RunChange::path of the result. Paths are
 // relative to the run's folder. InvalidArgument for wrong calls of Node's
-// methods, for Use(), and for datasets of the program's own, which no text can
-// state. Values are checked where the change is made.
+// methods, for Use(), and for datasets of the program's own and integers above
+// 2^63 - 1, which no text can state. Other values are checked where the change
+// is made.
 absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
                                        std::string why = "");
 // Returns the change that puts parts in the place of a component: the same
@@ -463,8 +464,12 @@ struct RunBudget {
 //
 // Determinism: `io`, `catalogs`, `evals` and `loader` (but `loader.last_batch`)
 //     never decide a token; everything else does.
+// Limits: no integer of the description, in nodes, stages and evaluations too,
+//     may be above 2^63 - 1, where those of TOML end; many have a lower limit.
+//     Config::Create() and ToToml() refuse greater ones. Counts and bytes of
+//     `io` and `loader` may be greater; ToToml() writes 2^63 - 1 for them.
 struct Run {
-  uint64_t seed = 0;        // at most 2^63 - 1
+  uint64_t seed = 0;
   uint64_t batch_size = 0;  // samples per step, over all ranks; required
   uint32_t seq_len = 0;     // tokens per sample; required
   // Length of the run: steps or tokens, not both. 0: until the data ends.
@@ -528,8 +533,9 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 // is equal to what is read again, from the same folder.
 // Errors: InvalidArgument, naming the nodes, for datasets of the program's own
 //     and for what no text could show: wrong calls of Node's methods, fields of
-//     another kind of node, enumerators that do not exist. Values are checked
-//     by ParseRun() or Config::Create().
+//     another kind of node, enumerators that do not exist, text that is not
+//     UTF-8, integers above 2^63 - 1. Other values are checked by ParseRun() or
+//     Config::Create().
 absl::StatusOr<std::string> ToToml(const Run& run);
 
 // Opens the run's sources and a loader over it, for one rank; the same as

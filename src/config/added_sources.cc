@@ -250,7 +250,11 @@ namespace poniente {
 namespace {
 
 absl::StatusOr<ComponentText> TextOf(const NodeComponent& component) {
-  const Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({component})};
+  // A mixture must draw from something, but this component may have weight 0.
+  const Run run = {
+      .batch_size = 1,
+      .seq_len = 1,
+      .data = Mixture({component, {component.name + "+", 1, Declared(1)}})};
   PONIENTE_RETURN_IF_ERROR(internal::CheckTextCanState(
       run,
       "a journal cannot state; describe it in words of your own, "

@@ -13,6 +13,7 @@
 #include "config/run_checks.h"
 #include "config/run_nodes.h"
 #include "config/write/run_writer.h"
+#include "config/write/toml_text.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -79,6 +80,11 @@ void PutUnstated(const Node& described, Node* checked) {
   }
 }
 
+// Adds what a parser says of the run's text, if that is an error.
+void AddParsersMistakes(const absl::Status& parsed, RunMistakes* mistakes) {
+  if (!parsed.ok()) mistakes->unwritten.emplace_back(parsed.message());
+}
+
 // REQUIRES: there are some.
 absl::Status AsError(const RunMistakes& mistakes) {
   return absl::InvalidArgumentError(absl::StrCat(
@@ -90,7 +96,13 @@ absl::Status AsError(const RunMistakes& mistakes) {
 }  // namespace
 
 absl::Status CheckTextCanState(const Run& run, std::string_view cannot) {
-  const RunMistakes mistakes = FindMistakes(run);
+  RunMistakes mistakes = FindMistakes(run);
+  if (mistakes.unwritable.empty()) {
+    const std::string text = ToStatedToml(run);
+    if (MayHaveGreatInteger(text)) {
+      AddParsersMistakes(ParseRunText(text, "").status(), &mistakes);
+    }
+  }
   if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
     return AsError(mistakes);
   }
@@ -107,9 +119,7 @@ absl::StatusOr<ParsedRun> CheckedRun(const Run& run) {
   if (!mistakes.unwritable.empty()) return AsError(mistakes);
   // The checks of the text are those of the values.
   absl::StatusOr<ParsedRun> parsed = ParseRunText(ToStatedToml(run), "");
-  if (!parsed.ok()) {
-    mistakes.unwritten.emplace_back(parsed.status().message());
-  }
+  AddParsersMistakes(parsed.status(), &mistakes);
   if (!mistakes.unwritten.empty()) return AsError(mistakes);
   Run checked = std::move(parsed->run);
   PutUnstated(run.data, &checked.data);

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/write/toml_text.h"
+#include "util/one_line.h"
 #include "util/utf8.h"
 
 namespace poniente::internal {
@@ -159,7 +161,8 @@ class MistakeFinder {
   }
 
   void CheckUtf8(std::string_view text) {
-    if (!IsUtf8(text)) Fatal("has a name or a path that is not UTF-8");
+    if (IsUtf8(text)) return;
+    Fatal("has a name or a path that is not UTF-8: ", Quoted(text));
   }
 
   void CheckText(const Node& node) {
@@ -232,7 +235,7 @@ class MistakeFinder {
     std::set<std::string_view> names;
     for (const Node& child : node.children) {
       if (!names.insert(child.name).second) {
-        Fatal("has two children named '", child.name, "'");
+        Fatal("has two children named '", OneLine(child.name), "'");
       }
     }
   }
@@ -280,7 +283,7 @@ class MistakeFinder {
   void CheckEvals() {
     std::set<std::string_view> names;
     for (const RunEval& eval : run_.evals) {
-      key_ = absl::StrCat("data.eval.", eval.name);
+      key_ = absl::StrCat("data.eval.", TomlKey(eval.name));
       CheckUtf8(eval.name);
       if (!names.insert(eval.name).second) Fatal("has the name of another");
       if (eval.held_out.has_value()) {
@@ -297,10 +300,9 @@ class MistakeFinder {
 
   void CheckRun() {
     CheckEvals();
+    key_ = "data.journal";
+    CheckUtf8(run_.journal);
     key_ = "run";
-    if (run_.seed > uint64_t{INT64_MAX}) {
-      Fatal("has seed ", run_.seed, ": a seed is at most 2^63 - 1");
-    }
     CheckEnum("ShareOf", run_.shares_of, ShareOf::kTokens);
     key_ = "run.io";
     CheckEnum("IoBackend", run_.io.backend, IoBackend::kPread);
@@ -313,6 +315,7 @@ class MistakeFinder {
     for (const BatchTensor tensor : loader.tensors) {
       CheckEnum("BatchTensor", tensor, kLastBatchTensor);
     }
+    for (const auto& entry : loader.loss_weights) CheckUtf8(entry.first);
     if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0 ||
         loader.context != ContextRank()) {
       Lost(

@@ -217,6 +217,16 @@ TEST_F(AddedComponentTest, ItsTextSaysWhatTheValuesSay) {
               StatusIs(kInvalid, HasSubstr("component_opener")));
 }
 
+TEST_F(AddedComponentTest, AnIntegerThatNoTextCanStateIsRefused) {
+  const std::string error =
+      "data.mixture.m.take must be an integer from 1 to 4611686018427387904, "
+      "got 18446744073709551615";
+  const NodeComponent great = {"m", 0, Source("p").Take(UINT64_MAX)};
+  EXPECT_THAT(AddComponent(great), StatusIs(kInvalid, error));
+  EXPECT_THAT(SplitComponent("c", {{"n", 1, Source("n")}, great}),
+              StatusIs(kInvalid, error));
+}
+
 TEST_F(AddedComponentTest, WhatIsWrongIsSaid) {
   const auto loader = LoaderOf(Open("run"));
   for (int i = 0; i < 5; ++i) Step(loader.get());

@@ -593,7 +593,8 @@ TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
   EXPECT_EQ(error_of([](auto& run) { run.data = Mixture({}); }),
             "data is a mixture of nothing: it needs a child");
   EXPECT_EQ(error_of([](auto& run) { run.seed = ~uint64_t{0}; }),
-            "run has seed 18446744073709551615: a seed is at most 2^63 - 1");
+            "data.seed must be at most 9223372036854775807, got "
+            "18446744073709551615");
   EXPECT_THAT(
       error_of([](auto& run) { run.loader.rank = 1; }),
       HasSubstr("run.loader states rank, ranks, context or start_step"));

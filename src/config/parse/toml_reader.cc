@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "config/parse/great_integer.h"
 #include "util/alike_lines.h"
 #include "util/nearest_name.h"
 #include "util/one_line.h"
@@ -39,9 +41,16 @@ std::string_view TypeName(toml::node_type type) {
   }
 }
 
+// Returns the digits of an integer that only a Run can state.
+std::optional<std::string_view> GreatIntegerOf(const toml::node& node) {
+  const auto* const text = node.as_string();
+  return text == nullptr ? std::nullopt : GreatInteger(text->get());
+}
+
 // Returns the value, with its type unless it is the expected one:
 // the string "16".
 std::string Got(const toml::node& node, toml::node_type expected) {
+  if (const auto digits = GreatIntegerOf(node)) return std::string(*digits);
   if (node.is_table()) return "a table";
   if (node.is_array()) return "an array";
   std::ostringstream out;
@@ -54,8 +63,23 @@ std::string Got(const toml::node& node, toml::node_type expected) {
   return absl::StrCat("the ", Absl(TypeName(node.type())), " ", out.str());
 }
 
-std::string Range(uint64_t least, uint64_t most) {
-  if (most == UINT64_MAX || most == INT64_MAX) {
+std::string GotArray(const toml::array& array) {
+  if (std::none_of(array.begin(), array.end(), [](const toml::node& one) {
+        return GreatIntegerOf(one).has_value();
+      })) {
+    std::ostringstream written;
+    written << toml::default_formatter(array);
+    return CutOff(written.str());
+  }
+  std::vector<std::string> shown;
+  for (const toml::node& one : array) shown.push_back(Got(one, one.type()));
+  return absl::StrCat("[ ", absl::StrJoin(shown, ", "), " ]");
+}
+
+// Returns what an integer has to be in the place of `wrong`.
+std::string Range(const toml::node& wrong, uint64_t least, uint64_t most) {
+  if (most >= kMaxInteger) {
+    if (GreatIntegerOf(wrong)) return absl::StrCat("at most ", kMaxInteger);
     return absl::StrCat("an integer of at least ", least);
   }
   return absl::StrCat("an integer from ", least, " to ", most);
@@ -180,7 +204,7 @@ std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
     const auto number = static_cast<uint64_t>(*value);
     if (least <= number && number <= most) return number;
   }
-  Wrong(key, toml::node_type::integer, Range(least, most));
+  Wrong(key, toml::node_type::integer, Range(*node, least, most));
   return std::nullopt;
 }
 
@@ -207,7 +231,7 @@ std::optional<uint64_t> TableReader::Amount(std::string_view key,
     const auto number = static_cast<uint64_t>(*value);
     if (least <= number && number <= most) return number;
   }
-  Wrong(key, toml::node_type::integer, Range(least, most));
+  Wrong(key, toml::node_type::integer, Range(*node, least, most));
   return std::nullopt;
 }
 
@@ -226,12 +250,9 @@ std::optional<std::vector<uint64_t>> TableReader::Integers(std::string_view key,
     }
     if (array->size() == count && numbers.size() == count) return numbers;
   }
-  std::string got = Got(*node, toml::node_type::array);
-  if (node->is_array()) {
-    std::ostringstream written;
-    written << toml::default_formatter(*node);
-    got = CutOff(written.str());
-  }
+  const toml::array* const array = node->as_array();
+  const std::string got =
+      array == nullptr ? Got(*node, toml::node_type::array) : GotArray(*array);
   Error(key, absl::StrCat("must be an array of ", count, " integers from 0 to ",
                           most, ", got ", got));
   return std::nullopt;

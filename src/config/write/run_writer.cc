@@ -300,8 +300,8 @@ class RunWriter {
     if (node.filter) keys->Add("filter", Filter(*node.filter));
     if (node.order) keys->Add("order", Order(*node.order));
     if (node.slice) {
-      keys->Add("slice", absl::StrCat("[", node.slice->begin, ", ",
-                                      node.slice->end, "]"));
+      keys->Add("slice", absl::StrCat("[", Integer(node.slice->begin), ", ",
+                                      Integer(node.slice->end), "]"));
     }
     keys->AddIf("take", node.take);
     keys->AddIf("repeat", node.repeat);

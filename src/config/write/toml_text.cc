@@ -5,12 +5,14 @@
 #include <charconv>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "config/parse/great_integer.h"
 #include "util/one_line.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
-
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -45,6 +47,17 @@ std::string Float(double number) {
   std::string shown(text, end);
   if (shown.find_first_of(".e") == std::string::npos) shown += ".0";
   return shown;
+}
+
+std::string Integer(uint64_t value) {
+  if (value <= uint64_t{INT64_MAX}) return absl::StrCat(value);
+  return Quoted(absl::StrCat(Absl(kGreatInteger), value));
+}
+
+bool MayHaveGreatInteger(std::string_view toml) {
+  std::string begin = Quoted(kGreatInteger);
+  begin.pop_back();
+  return toml.find(begin) != std::string_view::npos;
 }
 
 std::string Keys::Lines() const {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "poniente/run.h"
 
 namespace poniente::internal {
@@ -25,6 +24,12 @@ std::string TomlKey(std::string_view name);
 // The shortest that reads back as the same number, as a float of TOML.
 std::string Float(double number);
 
+// TOML's integers end at 2^63 - 1. A greater number becomes a text that parsers
+// refuse; GreatInteger() reads it for their messages.
+std::string Integer(uint64_t value);
+// Returns false if Integer() has made no such text in this TOML.
+bool MayHaveGreatInteger(std::string_view toml);
+
 inline std::string Boolean(bool value) { return value ? "true" : "false"; }
 
 // "key = value" pairs of one table, in lines or as an inline table.
@@ -33,12 +38,7 @@ class Keys {
   void Add(std::string_view key, std::string value) {
     pairs_.emplace_back(TomlKey(key), std::move(value));
   }
-  // An integer. TOML has none above 2^63 - 1: those become floats, which
-  // parsers refuse with the key.
-  void Add(std::string_view key, uint64_t value) {
-    const bool is_integer = value <= uint64_t{INT64_MAX};
-    Add(key, absl::StrCat(value, is_integer ? "" : ".0"));
-  }
+  void Add(std::string_view key, uint64_t value) { Add(key, Integer(value)); }
   void AddText(std::string_view key, std::string_view value) {
     Add(key, Quoted(value));
   }
