@@ -37,13 +37,13 @@ struct ComparedSamples {
 using ComparisonProgress =
     std::function<void(uint64_t samples_done, uint64_t samples_total)>;
 
-// Returns the first difference. Of datasets of the program's own, paths, items
-// and fingerprints are compared, not what the items hold. Other samples are the
-// same if they are the same
-// tokens of stores with the same content. If a source is only a number of
-// tokens, path and number must be the same. Stores with different content
-// differ in every token. ResourceExhausted if `most_samples` were compared one
-// by one without a difference, but later samples may differ.
+// Returns the first difference. Samples are the same if they are the same
+// tokens of stores with the same content; stores with different content differ
+// in every token. Datasets of the program's own are compared by path,
+// fingerprint and item, not by what the items hold: with another fingerprint
+// they differ in every token. If a source is only a number of tokens, path and
+// number must be the same. ResourceExhausted if `most_samples` were compared
+// one by one without a difference, but later samples may differ.
 absl::StatusOr<ComparedSamples> FindFirstDifference(
     const TracedRun& a, const TracedRun& b, uint64_t most_samples,
     const ComparisonProgress& progress = nullptr);
@@ -69,7 +69,8 @@ struct RunDifference {
 
 struct RunDiff {
   ComparedSamples compared = {};
-  // Differences that decide tokens come first.
+  // Differences that decide tokens come first. `a` and `b` of each differ, or
+  // its ramps do.
   std::vector<RunDifference> differences = {};
 };
 

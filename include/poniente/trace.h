@@ -132,13 +132,16 @@ class TracedRun {
       std::string_view path, Index item, std::optional<StepRange> steps) const;
 
   // Returns every sample that reads a token of the document.
-  // FailedPrecondition, with the path, if the source has no documents.
+  // FailedPrecondition, with the path, if the source has no documents;
+  // OutOfRange, with the path, if it has no such document.
   absl::StatusOr<std::vector<TracedReading>> FindDocument(
       std::string_view path, uint64_t document,
       std::optional<StepRange> steps) const;
 
   // Returns all documents of this name. Reads the names of all documents.
-  // NotFound if no document has the name; FailedPrecondition as above.
+  // NotFound if no document has the name; FailedPrecondition if the source has
+  // no documents, or is a dataset of the program's own, whose documents have no
+  // names.
   absl::StatusOr<std::vector<uint64_t>> DocumentsNamed(
       std::string_view path, std::string_view name) const;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/diff/run_diff.h"
 #include "index/max_samples.h"
 #include "loader/state/run_state.h"
 #include "poniente/diff.h"
@@ -146,17 +147,28 @@ class SameTokens {
   Kind Compare(uint32_t leaf_a, uint32_t leaf_b) const {
     const ConfigSource& a = a_.sources()[leaf_a];
     const ConfigSource& b = b_.sources()[leaf_b];
-    if ((a.data == nullptr) != (b.data == nullptr)) return Kind::kDifferent;
+    const SourceKind source = SourceKindOf(a);
+    if (source != SourceKindOf(b)) return Kind::kDifferent;
     // Nothing but its path tells a number of tokens from another.
-    if (a.data == nullptr && a.path != b.path) return Kind::kDifferent;
+    if (source != SourceKind::kData && a.path != b.path) {
+      return Kind::kDifferent;
+    }
     if (Node(a_, leaf_a).fingerprint() == Node(b_, leaf_b).fingerprint()) {
       return Kind::kSameItems;
     }
-    if (a.data == nullptr) {
-      return a.tokens == b.tokens ? Kind::kSameNumber : Kind::kDifferent;
+    switch (source) {
+      case SourceKind::kData:
+        if (a.data->fingerprint() == b.data->fingerprint()) {
+          return Kind::kSameStore;
+        }
+        break;
+      case SourceKind::kNumber:
+        if (a.tokens == b.tokens) return Kind::kSameNumber;
+        break;
+      case SourceKind::kOwn:
+        break;
     }
-    return a.data->fingerprint() == b.data->fingerprint() ? Kind::kSameStore
-                                                          : Kind::kDifferent;
+    return Kind::kDifferent;
   }
 
   const TracedRun& a_;

@@ -2,6 +2,8 @@
 #include "analysis/diff/run_diff.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
@@ -14,6 +16,10 @@ DiffValue Words(const std::optional<SampleOrigin>& origin) {
   return absl::StrCat(origin->path, " item ", origin->item, " epoch ",
                       origin->epoch, " tokens ", origin->token_begin, "..",
                       origin->token_end);
+}
+
+bool ReadsTheSame(const RunDifference& one) {
+  return one.a == one.b && one.ramp_a == one.ramp_b;
 }
 
 }  // namespace
@@ -33,6 +39,9 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
                                   &diff.differences);
   internal::AppendIoDifferences(a.io_options(), b.io_options(),
                                 &diff.differences);
+  // Runs may differ in what no value here shows, such as the shuffle that
+  // follows from another number of items.
+  std::erase_if(diff.differences, ReadsTheSame);
   std::stable_partition(
       diff.differences.begin(), diff.differences.end(),
       [](const RunDifference& one) { return one.decides_tokens; });
@@ -44,9 +53,11 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
                                     *one.from_step <= first->step;
                            });
   if (first && !is_explained) {
-    diff.differences.insert(
-        diff.differences.begin(),
-        {"order", Words(first->a), Words(first->b), first->step, true});
+    RunDifference order = {"order", Words(first->a), Words(first->b),
+                           first->step, true};
+    if (!ReadsTheSame(order)) {
+      diff.differences.insert(diff.differences.begin(), std::move(order));
+    }
   }
   return diff;
 }

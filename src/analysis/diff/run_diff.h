@@ -10,6 +10,17 @@
 
 namespace poniente::internal {
 
+// What a source is, which decides how it is compared.
+enum class SourceKind {
+  kData,    // a store, or files: its content
+  kOwn,     // a dataset of the program's own: its path and fingerprint
+  kNumber,  // only a number of tokens: its path and the number
+};
+inline SourceKind SourceKindOf(const ConfigSource& source) {
+  if (source.data != nullptr) return SourceKind::kData;
+  return source.is_readable ? SourceKind::kOwn : SourceKind::kNumber;
+}
+
 // Append what differs in the trees of datasets, in the schedules, in the
 // changes of the journals, in how batches are made, in the evaluations, and in
 // how stores are read.

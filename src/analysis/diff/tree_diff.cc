@@ -36,9 +36,11 @@ struct Chain {
     while (true) {
       children = last->children();
       if (children.size() != 1 || !children[0].name.empty()) return;
-      // How often a dataset is repeated follows from the run's length. What is
-      // filled in the middle is told of each source.
-      if (!last->repeats_items() && InfilledOf(*last) == nullptr) {
+      // Whether a root is repeated endlessly follows from the run's length.
+      // What is filled in the middle is told of each source.
+      const bool is_endless_repeat =
+          last->repeats_items() && last->length_now().is_endless;
+      if (!is_endless_repeat && InfilledOf(*last) == nullptr) {
         links.push_back(last);
       }
       last = children[0].node;
@@ -170,24 +172,51 @@ class TreeDiff {
 
   static std::string SourceWords(const TracedRun& run, uint32_t leaf) {
     const ConfigSource& source = run.sources()[leaf];
-    if (source.data == nullptr) return absl::StrCat(source.tokens, " tokens");
-    return absl::StrFormat("%s (%d tokens, fingerprint %016x)", source.location,
-                           source.tokens, source.data->fingerprint());
+    switch (SourceKindOf(source)) {
+      case SourceKind::kData:
+        return absl::StrFormat("%s (%d tokens, fingerprint %016x)",
+                               source.location, source.tokens,
+                               source.data->fingerprint());
+      case SourceKind::kOwn: {
+        // 0: not known yet.
+        const std::string tokens =
+            source.tokens > 0 ? absl::StrCat(source.tokens, " tokens, ") : "";
+        return absl::StrFormat(
+            "a dataset of the program's own (%sfingerprint %016x)", tokens,
+            FingerprintOf(run, leaf));
+      }
+      case SourceKind::kNumber:
+        break;
+    }
+    return absl::StrCat(source.tokens, " tokens");
+  }
+
+  static uint64_t FingerprintOf(const TracedRun& run, uint32_t leaf) {
+    return run.trace().tree().leaves()[leaf].node->fingerprint();
+  }
+
+  bool AreSameData(uint32_t leaf_a, uint32_t leaf_b) const {
+    const ConfigSource& a = a_.sources()[leaf_a];
+    const ConfigSource& b = b_.sources()[leaf_b];
+    const SourceKind kind = SourceKindOf(a);
+    if (kind != SourceKindOf(b)) return false;
+    if (kind == SourceKind::kData) {
+      return a.data->fingerprint() == b.data->fingerprint();
+    }
+    if (a.tokens != b.tokens) return false;
+    return kind == SourceKind::kNumber ||
+           FingerprintOf(a_, leaf_a) == FingerprintOf(b_, leaf_b);
   }
 
   void ComparePair(const std::string& name, uint32_t leaf_a, uint32_t leaf_b) {
     const ConfigSource& a = a_.sources()[leaf_a];
     const ConfigSource& b = b_.sources()[leaf_b];
-    const bool are_stores = a.data != nullptr && b.data != nullptr;
-    const bool is_same_data =
-        are_stores ? a.data->fingerprint() == b.data->fingerprint()
-                   : a.data == b.data && a.tokens == b.tokens;
     const auto step = [&] {
       const auto in_a = reads_a_.Of(leaf_a);
       const auto in_b = reads_b_.Of(leaf_b);
       return After(in_a && in_b ? std::min(in_a, in_b) : in_a ? in_a : in_b);
     };
-    if (!is_same_data) {
+    if (!AreSameData(leaf_a, leaf_b)) {
       Add("source " + name, SourceWords(a_, leaf_a), SourceWords(b_, leaf_b),
           step());
       return;
@@ -199,7 +228,7 @@ class TreeDiff {
     if (packing_a != packing_b) {
       // The items are others, so documents are compared.
       Add("packing of " + name, packing_a, packing_b, step());
-      if (FingerprintOf(a.documents) != FingerprintOf(b.documents)) {
+      if (ChoiceOf(a.documents) != ChoiceOf(b.documents)) {
         Add("documents of " + name, DocumentWords(a), DocumentWords(b), step());
       }
     } else if (node_a.fingerprint() != node_b.fingerprint() &&
@@ -230,8 +259,7 @@ class TreeDiff {
     return PackingText(packing, /*is_resolved=*/false, "");
   }
 
-  static uint64_t FingerprintOf(
-      const std::shared_ptr<const Selection>& chosen) {
+  static uint64_t ChoiceOf(const std::shared_ptr<const Selection>& chosen) {
     return chosen == nullptr ? 0 : chosen->fingerprint();
   }
 
@@ -269,7 +297,8 @@ class TreeDiff {
     CompareLinks(a, b, path);
     for (const Chain* chain : {&a, &b}) {
       for (const DatasetNode* link : chain->links) {
-        is_run &= link->is_prefix();
+        // The first pass of a repeated node is the node itself.
+        is_run &= link->is_prefix() || link->repeats_items();
       }
     }
     const std::string kind = KindOf(*a.last);

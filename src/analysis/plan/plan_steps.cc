@@ -48,8 +48,8 @@ absl::Status RunSteps::SetEnd(std::optional<uint64_t> length,
   steps_ = steps.value_or(schedule_.steps());
   if (steps_ == 0 && !length.has_value()) {
     return absl::FailedPreconditionError(
-        "the run has no end: set data.steps or data.total_tokens, or pass "
-        "--steps");
+        "the run has no end: state its steps or its tokens (data.steps or "
+        "data.total_tokens), or how many steps are to be planned");
   }
   samples_ = kMaxSamples;
   if (steps_ > 0) {

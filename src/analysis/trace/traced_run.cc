@@ -68,6 +68,26 @@ absl::Status UnknownDocuments(std::string_view path, const ConfigSource& source,
                    internal::Absl(remedy)));
 }
 
+// Returns the error of a search for a document, whose items are not found
+// because of `error`.
+absl::Status DocumentError(std::string_view path, uint64_t document,
+                           const TokenSource* data, const absl::Status& error) {
+  if (!absl::IsOutOfRange(error)) {
+    return internal::Prepend(
+        error, absl::StrCat(QuotedName(path), " document ", document));
+  }
+  if (data == nullptr || document < data->num_documents()) {
+    return absl::OutOfRangeError(absl::StrCat(QuotedName(path),
+                                              " has no document ", document,
+                                              ": ", error.message()));
+  }
+  const uint64_t count = data->num_documents();
+  return absl::OutOfRangeError(absl::StrCat(
+      QuotedName(path), " has ", count, count == 1 ? " document" : " documents",
+      count > 0 ? absl::StrCat(", 0 to ", count - 1) : std::string(),
+      ": there is no document ", document));
+}
+
 // Returns which tokens of a document, which lies at `whole`, a sample has of
 // `part`. REQUIRES: it has at least one.
 std::optional<TokenRange> TokensOfDocument(
@@ -354,9 +374,11 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
       }
     };
     if (!pieces->changes_with_epoch()) {
-      PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
-                                pieces->ItemsOf(document));
-      for (const PieceOfItem& part : parts) {
+      const absl::StatusOr<std::vector<PieceOfItem>> parts =
+          pieces->ItemsOf(document);
+      if (!parts.ok())
+        return DocumentError(path, document, data, parts.status());
+      for (const PieceOfItem& part : *parts) {
         PONIENTE_ASSIGN_OR_RETURN(
             const std::vector<Reading> readings,
             trace_.FindInLeaf(leaf, part.item, range.begin, range.end));
@@ -368,9 +390,11 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
                               trace_.EpochsIn(leaf, range.begin, range.end));
     if (!epochs.has_value()) continue;
     for (uint64_t epoch = epochs->first; epoch <= epochs->last; ++epoch) {
-      PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
-                                pieces->ItemsIn(document, epoch));
-      for (const PieceOfItem& part : parts) {
+      const absl::StatusOr<std::vector<PieceOfItem>> parts =
+          pieces->ItemsIn(document, epoch);
+      if (!parts.ok())
+        return DocumentError(path, document, data, parts.status());
+      for (const PieceOfItem& part : *parts) {
         PONIENTE_ASSIGN_OR_RETURN(
             const std::vector<Reading> readings,
             trace_.FindInEpoch(leaf, part.item, epoch, range.begin, range.end));
@@ -388,6 +412,13 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   // Views of one path may be of different stores: those of the first are meant,
   // as numbers are the same in all views of one store.
   const TokenSource* const data = sources_[leaves[0]].data.get();
+  if (data == nullptr &&
+      PiecesOf(*trace_.tree().leaves()[leaves[0]].node) != nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the documents of ", QuotedName(path),
+        " have no names, because it is a dataset of the program's own: find "
+        "them by number"));
+  }
   if (data == nullptr || !data->knows_documents()) {
     return UnknownDocuments(path, sources_[leaves[0]], "");
   }

@@ -498,6 +498,54 @@ TEST_F(RunDiffTest, OptionsOfNodesAreThoseThatAreStated) {
                   Field(&RunDifference::b, DiffValue("\"first_exhausted\"")))));
 }
 
+TEST_F(RunDiffTest, ARepeatIsNamedWhereItIsStated) {
+  const auto a = [](const std::string& options) {
+    return With("path = \"a\" }", "path = \"a\", " + options + " }");
+  };
+  const RunDiff component = DiffWith(a("repeat = 2"));
+  ASSERT_TRUE(component.compared.first.has_value());
+  EXPECT_THAT(component.differences,
+              ElementsAre(Is("repeat of 'a'", DiffValue(), "2",
+                             component.compared.first->step)));
+  const RunDiff below = DiffWith(
+      With("c = { path = \"c\" }", "c = { path = \"c\", repeat = 3 }"));
+  EXPECT_THAT(below.differences,
+              ElementsAre(Is("repeat of 'rest/c'", DiffValue(), "3", 0)));
+  EXPECT_THAT(Diff(a("repeat = 2"), a("repeat = 3")).differences,
+              ElementsAre(Concerns("repeat of 'a'")));
+  EXPECT_THAT(Diff(a("repeat = 2"), a("repeat = 2")).differences, IsEmpty());
+}
+
+// A root begins again as often as the run needs: nothing states that.
+TEST_F(RunDiffTest, ARootThatBeginsAgainIsNoDifference) {
+  const auto run = [](const std::string& steps) {
+    return "[data]\nsteps = " + steps +
+           "\nbatch_size = 10\nseq_len = 20\npath = \"b\"\nshuffle = false\n";
+  };
+  const RunDiff diff = Diff(run("2"), run("30"));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_THAT(diff.differences, ElementsAre(Concerns("steps")));
+  EXPECT_THAT(
+      Diff(run("30"), run("30") + "repeat = 2\n").differences,
+      ElementsAre(Is("repeat of the root", DiffValue(), "2", std::nullopt)));
+}
+
+// The packed component has other items, so it is shuffled differently.
+TEST_F(RunDiffTest, NoDifferenceHasTwoSidesThatReadTheSame) {
+  const std::string nested =
+      "[data]\nsteps = 60\nbatch_size = 4\nseq_len = 20\n"
+      "[data.mixture.out]\nweight = 0.5\nmixture = { x = { weight = 0.7, "
+      "path = \"a\" }, y = { weight = 0.3, path = \"b\" } }\n"
+      "[data.mixture.rest]\nweight = 0.5\npath = \"c\"\n";
+  const RunDiff packed =
+      Diff(nested,
+           With("path = \"a\"", "path = \"a\", pack_documents = true", nested));
+  EXPECT_THAT(packed.differences, Contains(Concerns("packing of 'out/x'")));
+  for (const RunDifference& one : packed.differences) {
+    EXPECT_NE(one.a, one.b) << one.what;
+  }
+}
+
 // Described differently, and yet the same: only a look at the samples tells.
 TEST_F(RunDiffTest, AnotherDescriptionOfTheSameSamples) {
   const std::string one =

@@ -24,6 +24,7 @@ using poniente::testing::SmallStores;
 using poniente::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class PlanTest : public SmallStores {
  protected:
@@ -220,10 +221,11 @@ TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
   const Config endless = Parse(
       "[data]\nbatch_size = 1\nseq_len = 20\n"
       "mixture = { a = { weight = 1, path = 'a' } }\n");
-  EXPECT_THAT(
-      MakePlan(endless, std::nullopt),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
-               AllOf(HasSubstr("--steps"), HasSubstr("data.total_tokens"))));
+  EXPECT_THAT(MakePlan(endless, std::nullopt),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("data.total_tokens"),
+                             HasSubstr("or how many steps are to be planned"),
+                             Not(HasSubstr("--steps")))));
   const Config finite =
       Parse("[data]\nbatch_size = 7\nseq_len = 20\npath = 'a'\n");
   ASSERT_OK_AND_ASSIGN(const PlannedRun epoch, MakePlan(finite, std::nullopt));
