@@ -6,6 +6,8 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cerrno>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,12 +26,18 @@ constexpr uint64_t kSmallBytes = uint64_t{64} << 20;
 // Bytes of the files of all open auto readers.
 std::atomic<uint64_t> auto_bytes = 0;
 
-const std::shared_ptr<BackendPolicy>& SmallReadersPolicy(bool hits_tell) {
-  static const auto* const policies = new std::shared_ptr<BackendPolicy>[2] {
-    std::make_shared<BackendPolicy>(false),
-        std::make_shared<BackendPolicy>(true)
-  };
-  return policies[hits_tell ? 1 : 0];
+// Returns the policy of small readers that may count on as much page cache.
+std::shared_ptr<BackendPolicy> SmallReadersPolicy(
+    bool hits_tell, std::optional<uint64_t> cache_bytes) {
+  using Key = std::pair<bool, std::optional<uint64_t>>;
+  static auto* const mutex = new Mutex;
+  static auto* const policies =
+      new std::map<Key, std::shared_ptr<BackendPolicy>>;
+  MutexLock lock(mutex);
+  std::shared_ptr<BackendPolicy>& policy =
+      (*policies)[{hits_tell, cache_bytes}];
+  if (policy == nullptr) policy = std::make_shared<BackendPolicy>(hits_tell);
+  return policy;
 }
 
 // Returns whether the file system supports nowait reads; tests each file system
@@ -191,8 +199,9 @@ void ReaderState::LookAround(const OpenFile* first) {
   if (options.backend != IoBackend::kAuto) return;
   const bool hits_tell = backend == IoBackend::kBuffered &&
                          (first == nullptr || HasNowaitReads(*first));
-  owned_policy_ = shares_policy ? SmallReadersPolicy(hits_tell)
-                                : std::make_shared<BackendPolicy>(hits_tell);
+  owned_policy_ = shares_policy
+                      ? SmallReadersPolicy(hits_tell, options.cache_bytes)
+                      : std::make_shared<BackendPolicy>(hits_tell);
   // Release: policy() reads it without the lock.
   policy_.store(owned_policy_.get(), std::memory_order_release);
 }
@@ -218,8 +227,7 @@ void ReaderState::Adapt() {
   }
   auto_bytes.fetch_add(counted_bytes, std::memory_order_relaxed);
   if (!options.may_map) refuses_mapping = true;
-  shares_policy = counted_bytes < kSmallBytes &&
-                  !options.cache_bytes.has_value() && options.may_map;
+  shares_policy = counted_bytes < kSmallBytes && options.may_map;
 }
 
 bool ReaderState::FitsCache() const {

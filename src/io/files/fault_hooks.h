@@ -19,6 +19,7 @@ enum class SystemCall {
   kOpenDirect,
   kStatx,
   kMapFile,
+  kMincore,       // an error stands for a page that is not in memory
   kPopulate,      // madvise(MADV_POPULATE_READ)
   kMapMemory,     // of a ReadBuffer
   kSetrlimit,     // RLIMIT_NOFILE

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the major faults of a thread with few calls of the kernel. Pure: the
-// caller passes the time and the function that asks the kernel.
+// Counts the major faults of a thread: the pages that it had to wait for.
 
 #ifndef PONIENTE_IO_MMAP_FAULT_WATCH_H_
 #define PONIENTE_IO_MMAP_FAULT_WATCH_H_
+
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdint>
 
 namespace poniente::internal {
 
+// Returns the major faults of the calling thread so far.
+inline uint64_t MajorFaults() {
+  rusage usage;
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_majflt);
+}
+
+// Counts them with few calls of the kernel. Pure: the caller passes the time
+// and the function that asks the kernel.
+//
 // A call of the kernel costs as much as copying a kilobyte or two. For a batch
 // of one window, two calls would be a twenty-fifth of all its work.
 //

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/mmap/mmap_reader.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,12 +22,6 @@ namespace {
 // A batch counts its faults after every group of this many copies.
 constexpr size_t kLookEvery = 32;
 
-uint64_t MajorFaults() {
-  rusage usage;
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return static_cast<uint64_t>(usage.ru_majflt);
-}
-
 // Handles a SIGBUS: the file has become shorter, or the disk has failed. In the
 // latter case, reads with pread, which returns the bytes or the error.
 void ReadAfterFault(PendingRead* read) {
@@ -41,12 +33,10 @@ void ReadAfterFault(PendingRead* read) {
 
 // Maps the pages around the read in the page table, if the recent batches of
 // its reader met no major faults. Stops for a while after a major fault.
-void EnterAround(const Mapping& mapping, const PendingRead& read,
-                 uint64_t faults_before) {
+void EnterAround(const Mapping& mapping, const PendingRead& read) {
   std::atomic<int>& calm = read.reader().calm_batches;
   if (calm.load(std::memory_order_relaxed) < ReaderState::kCalmBatches) return;
-  if (mapping.Enter(read.begin(), read.size()) &&
-      MajorFaults() != faults_before) {
+  if (mapping.Enter(read.begin(), read.size())) {
     calm.store(0, std::memory_order_relaxed);
   }
 }
@@ -108,11 +98,10 @@ uint64_t BytesOf(std::span<const PendingRead> reads) {
 }
 
 // Copies the first `count` reads.
-void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
-               uint64_t faults_before) {
+void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams) {
   for (size_t i = 0; i < count; ++i) {
     PendingRead& read = reads[i];
-    EnterAround(MappingOf(read), read, faults_before);
+    EnterAround(MappingOf(read), read);
     std::span<const std::byte> next;
     if (i + 1 < reads.size() && streams) {
       next = SourceOf(reads[i + 1]);
@@ -126,10 +115,10 @@ void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
 }
 
 // Copies the reads whose readers must use the mapping.
-void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
+void CopyForced(std::span<PendingRead> reads) {
   for (PendingRead& read : reads) {
     if (read.reader().policy() == nullptr) {
-      CopyFirst(1, std::span(&read, 1), false, faults_before);
+      CopyFirst(1, std::span(&read, 1), false);
     }
   }
 }
@@ -161,10 +150,10 @@ void ReadMapped(std::span<PendingRead> reads) {
     const size_t count = std::min(kLookEvery, reads.size() - done);
     const auto some = reads.subspan(done, count);
     if (IsBadBatch(done, faults)) {  // let the disk read several at once
-      CopyForced(some, before + faults);
+      CopyForced(some);
       ReadBlocking(some);
     } else {
-      CopyFirst(count, reads.subspan(done), streams, before + faults);
+      CopyFirst(count, reads.subspan(done), streams);
       copies += count;
     }
     const Clock::time_point now = Clock::now();
