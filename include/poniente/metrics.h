@@ -131,7 +131,8 @@ enum class Bottleneck {
   kConsumer,  // Next() waited for less than a tenth of the time
   // The others: Next() waited for a tenth of the time or more, because
   kDecode,   // the loader's thread computed, or waited for a core, during at
-             // least half of fetching_seconds
+             // least half of fetching_seconds, or decode_seconds are more than
+             // those of lengths, index maps and reading
   kWriter,   // a growing dataset had not grown
   kDataset,  // the times in `datasets` add up to at least half of
              // fetching_seconds

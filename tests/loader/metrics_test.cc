@@ -196,6 +196,12 @@ TEST(FindBottleneckTest, IsWhatOneWouldHaveToMakeFaster) {
   growing.read_seconds = 1;
   growing.length_seconds = 30;
   EXPECT_EQ(FindBottleneck(growing), Bottleneck::kWriter);
+  LoaderMetrics waiting = Interval(10, 0, 10, 1);
+  waiting.decode_seconds = waiting.read_seconds - 1;
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDisk);
+  waiting.decode_seconds = waiting.read_seconds + 1;
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDecode)
+      << "a function that waits";
 }
 
 TEST(FindBottleneckTest, IsADatasetThatTookHalfOfTheTimeToFetch) {

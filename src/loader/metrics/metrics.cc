@@ -137,12 +137,17 @@ Bottleneck FindBottleneck(const LoaderMetrics& interval) {
   if (at_work >= interval.fetching_seconds / 2) {
     return Bottleneck::kDecode;
   }
-  const double rest = interval.resolve_seconds + interval.read_seconds +
-                      interval.decode_seconds;
-  if (interval.length_seconds > rest) return Bottleneck::kWriter;
+  const double before = interval.resolve_seconds + interval.read_seconds;
+  if (interval.length_seconds > before + interval.decode_seconds) {
+    return Bottleneck::kWriter;
+  }
   const double in_datasets = internal::DatasetSeconds(interval);
-  return in_datasets > 0 && in_datasets >= interval.fetching_seconds / 2
-             ? Bottleneck::kDataset
+  if (in_datasets > 0 && in_datasets >= interval.fetching_seconds / 2) {
+    return Bottleneck::kDataset;
+  }
+  // Functions may wait without computing.
+  return interval.decode_seconds > before + interval.length_seconds
+             ? Bottleneck::kDecode
              : Bottleneck::kDisk;
 }
 

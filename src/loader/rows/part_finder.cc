@@ -120,6 +120,7 @@ absl::StatusOr<bool> PartFinder::FindPieces(
     return true;
   }
   if (may_read) {
+    const BusyCall call(tree_.leaves()[item.leaf].node->busy_time());
     absl::StatusOr<std::vector<ItemPiece>> read =
         Guarded([&] { return documents->Pieces(item.position); });
     if (!read.ok()) return Prepend(read.status(), Name(item));
