@@ -68,6 +68,9 @@ absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
 template <class T>
 Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
                          std::span<const Position> positions);
+// The same for WaitForLength().
+template <class T>
+Task<uint64_t> AskLength(DatasetPtr<T> dataset, uint64_t n);
 
 }  // namespace internal
 
@@ -186,6 +189,18 @@ Task<std::vector<T>> internal::Ask(DatasetPtr<T> dataset,
     }
   }
   co_return items;
+}
+
+template <class T>
+Task<uint64_t> internal::AskLength(DatasetPtr<T> dataset, uint64_t n) {
+  absl::StatusOr<uint64_t> length;
+  try {
+    length = co_await dataset->WaitForLength(n);
+  } catch (...) {
+    length =
+        AtItems(StatusFromException(std::current_exception()), *dataset, {});
+  }
+  co_return length;
 }
 
 template <class T>

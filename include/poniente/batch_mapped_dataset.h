@@ -149,8 +149,8 @@ class BatchMappedDataset final : public AsyncDataset<Out>,
     co_return items;
   }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
-    absl::StatusOr<uint64_t> below =
-        co_await child_->WaitForLength(internal::ItemsForBatches(n, options_));
+    absl::StatusOr<uint64_t> below = co_await internal::AskLength(
+        child_, internal::ItemsForBatches(n, options_));
     if (!below.ok()) co_return below.status();
     co_return length_now().readable;
   }

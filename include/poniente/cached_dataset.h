@@ -155,7 +155,7 @@ class CachedDataset final : public AsyncDataset<T>,
   }
 
   Task<uint64_t> WaitForLength(uint64_t n) const override {
-    return child_->WaitForLength(n);
+    return internal::AskLength(child_, n);
   }
   Task<uint64_t> FinalLength() const override { return child_->FinalLength(); }
   DatasetPtr<T> WithSeed(uint64_t seed) const override {

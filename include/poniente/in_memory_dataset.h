@@ -106,7 +106,7 @@ class InMemoryDataset final : public AsyncDataset<T>,
         return absl::FailedPreconditionError(
             "'" + options_.name + "' is finished; nothing can be appended");
       }
-      for (T& item : items) appended_.push_back(std::move(item));
+      for (auto&& item : items) appended_.push_back(std::move(item));
     }
     growth_.NotifyAll();
     return absl::OkStatus();
@@ -151,9 +151,11 @@ class InMemoryDataset final : public AsyncDataset<T>,
     items.reserve(indices.size());
     if (finished_.load(std::memory_order_acquire)) {  // nothing moves any more
       for (size_t i = 0; i < indices.size(); ++i) {
-        if (i + kAhead < indices.size()) {
-          internal::Prefetch(std::addressof(Complete(indices[i + kAhead])),
-                             sizeof(T));
+        if constexpr (!std::is_same_v<T, bool>) {
+          if (i + kAhead < indices.size()) {
+            internal::Prefetch(std::addressof(Complete(indices[i + kAhead])),
+                               sizeof(T));
+          }
         }
         items.push_back(Complete(indices[i]));
       }
@@ -178,8 +180,8 @@ class InMemoryDataset final : public AsyncDataset<T>,
   // their places do not follow one another.
   static constexpr size_t kAhead = 4;
 
-  // REQUIRES: finished.
-  const T& Complete(Index index) const {
+  // Returns a reference; a value where a vector holds bits. REQUIRES: finished.
+  decltype(auto) Complete(Index index) const {
     return index < first_.size() ? first_[index]
                                  : appended_[index - first_.size()];
   }

@@ -232,7 +232,7 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
   const DatasetNode& root() const override { return *root_; }
   bool has_functions() const override { return has_functions_; }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
-    return root_->WaitForLength(n);
+    return AskLength(root_, n);
   }
   Task<std::vector<MadeBatch>> Make(
       std::span<const Position> positions, std::span<const size_t> counts,

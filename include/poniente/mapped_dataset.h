@@ -29,14 +29,17 @@ namespace poniente {
 // How Map() calls its function.
 struct MapOptions {
   // Threads that call the function for the dataset. They are started when they
-  // are first needed. Default: 1, the thread that asks for the items, which for
-  // a loader is its own. Never changes an item or its order.
+  // are first needed; if the system gives fewer, these do. Default: 1, the
+  // thread that asks for the items, which for a loader is its own. Never
+  // changes an item or its order.
   uint32_t parallel = 1;
 };
 
 namespace internal {
 
-NodeIdentity MappedIdentity(std::string_view name);
+// Maps that make windows have another identity than they had when a function
+// got only the part of a window that a run cuts out: those runs cannot go on.
+NodeIdentity MappedIdentity(std::string_view name, bool makes_windows);
 uint64_t MappedFingerprint(std::string_view name, const DatasetNode& child);
 // Returns the map from each index to the same index of the only child.
 std::shared_ptr<const IndexMap> IdentityMap(const LengthState& length);
@@ -47,7 +50,8 @@ bool DependsOnEpoch(const DatasetNode& node);
 
 }  // namespace internal
 
-// Item i is function(item i of the child). Created by Map().
+// Item i is function(item i of the child), which is whole: a part of item i is
+// a part of the function's result. Created by Map().
 template <class In, class Out>
 class MappedDataset final : public AsyncDataset<Out>,
                             public internal::OnlyComputes {
@@ -83,7 +87,7 @@ class MappedDataset final : public AsyncDataset<Out>,
     return internal::MappedFingerprint(name_, *child_);
   }
   std::optional<NodeIdentity> identity() const override {
-    return internal::MappedIdentity(name_);
+    return internal::MappedIdentity(name_, std::is_same_v<Out, TokenWindow>);
   }
   LengthState length_now() const override { return child_->length_now(); }
 
@@ -95,22 +99,27 @@ class MappedDataset final : public AsyncDataset<Out>,
   }
   Task<std::vector<Out>> GetAt(
       std::span<const Position> positions) const override {
+    const std::vector<Position> whole = internal::WithoutParts(positions);
     absl::StatusOr<std::vector<In>> items =
-        co_await internal::Ask(child_, positions);
+        co_await internal::Ask(child_, std::span(whole));
     if (!items.ok()) co_return items.status();
     if (items->size() != positions.size()) {
       co_return internal::CountError(child_->name(), items->size(),
                                      positions.size());
     }
+    absl::StatusOr<std::vector<Out>> made;
     if (threads_ == nullptr || items->empty()) {
-      co_return Apply(*std::move(items), positions);
+      made = Apply(*std::move(items), whole);
+    } else {
+      made = co_await ApplyOnThreads(*std::move(items), whole);
     }
-    absl::StatusOr<std::vector<Out>> made =
-        co_await ApplyOnThreads(*std::move(items), positions);
+    if (!made.ok()) co_return made.status();
+    absl::Status cut = internal::CutItems(*this, positions, &*made);
+    if (!cut.ok()) co_return cut;
     co_return made;
   }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
-    return child_->WaitForLength(n);
+    return internal::AskLength(child_, n);
   }
   DatasetPtr<Out> WithSeed(uint64_t seed) const override {
     DatasetPtr<In> child = child_->WithSeed(seed);
@@ -180,23 +189,25 @@ class MappedDataset final : public AsyncDataset<Out>,
   const std::shared_ptr<internal::WorkerThreads> threads_;  // null: none
 };
 
-// Returns a dataset of function(item). `function` takes an In by value and
-// returns an Out or a StatusOr<Out>.
+// Returns a dataset of function(item); null if `dataset` is. `function` takes
+// an In by value and returns an Out or a StatusOr<Out>.
 //
 // function: must be pure, for determinism, and may run on several threads at
 //     once. An exception it throws becomes a status: ResourceExhausted for
-//     bad_alloc, otherwise Internal. The messages of its errors begin with the
-//     name, the item and the epoch.
+//     bad_alloc, otherwise Internal, as does Cancelled. The messages of its
+//     errors begin with the name, the item and the epoch.
 // name: identifies the function in the fingerprint; choose a new name when the
 //     function's results change.
 // options: on how many threads the function runs. With `parallel`, a loader
 //     that prefetches keeps the threads busy with several batches at once, so
 //     state at least as many LoaderOptions::prefetch_batches. Results and
 //     errors are the same for every number of threads.
-// Cancellation: waits for calls in progress.
+// Cancellation: waits for calls in progress; without `parallel`, for those of
+//     all items that were asked for together.
 template <class Out, class In, class Function>
 DatasetPtr<Out> Map(std::string name, DatasetPtr<In> dataset, Function function,
                     const MapOptions& options = MapOptions()) {
+  if (dataset == nullptr) return nullptr;
   return std::make_shared<MappedDataset<In, Out>>(
       std::move(name), std::move(dataset), std::move(function), options);
 }
@@ -341,7 +352,8 @@ class ZippedDataset final : public AsyncDataset<std::tuple<Ts...>>,
   }
   template <class T>
   static Task<> WaitForChild(const NamedDataset<T>* child, uint64_t n) {
-    absl::StatusOr<uint64_t> grown = co_await child->dataset->WaitForLength(n);
+    absl::StatusOr<uint64_t> grown =
+        co_await internal::AskLength(child->dataset, n);
     co_return internal::PrependName(grown.status(), child->name);
   }
 

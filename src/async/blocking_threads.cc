@@ -93,27 +93,35 @@ std::shared_ptr<BlockingCall> Start(BlockingThreads* threads,
 
 }  // namespace
 
+BlockingThreads::BlockingThreads(size_t threads)
+    : num_threads_(threads),
+      has_work_(boost::asio::make_work_guard(context_)) {}
+
 BlockingThreads::~BlockingThreads() {
-  std::unique_ptr<boost::asio::thread_pool> pool;
+  context_.stop();
+  std::vector<std::thread> threads;
   {
     MutexLock lock(&mu_);
-    pool = std::move(pool_);
+    threads = std::move(threads_);
   }
-  if (pool == nullptr) return;
-  pool->stop();
-  pool->join();
+  for (std::thread& thread : threads) thread.join();
+}
+
+bool BlockingThreads::StartThreads() {
+  try {
+    threads_.reserve(num_threads_);
+    while (threads_.size() < num_threads_) {
+      threads_.emplace_back([this] { context_.run(); });
+    }
+  } catch (const std::exception&) {  // as many as there are
+  }
+  return !threads_.empty();
 }
 
 bool BlockingThreads::Post(std::function<void()> work) {
   MutexLock lock(&mu_);
-  if (pool_ == nullptr) {
-    try {
-      pool_ = std::make_unique<boost::asio::thread_pool>(num_threads_);
-    } catch (const std::exception&) {
-      return false;
-    }
-  }
-  boost::asio::post(*pool_, std::move(work));
+  if (threads_.empty() && !StartThreads()) return false;
+  boost::asio::post(context_, std::move(work));
   return true;
 }
 

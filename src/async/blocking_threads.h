@@ -4,10 +4,12 @@
 #ifndef PONIENTE_ASYNC_BLOCKING_THREADS_H_
 #define PONIENTE_ASYNC_BLOCKING_THREADS_H_
 
-#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <functional>
-#include <memory>
+#include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "poniente/task.h"
@@ -15,13 +17,13 @@
 
 namespace poniente::internal {
 
-// A few threads, started by the first call. If they cannot be started, calls
-// run on the caller's thread.
+// A few threads, started by the first call. If the system does not give as
+// many, there are fewer; if it gives none, calls run on the caller's thread.
 //
 // Thread safety: any number of threads and executors.
 class BlockingThreads {
  public:
-  explicit BlockingThreads(size_t threads) : num_threads_(threads) {}
+  explicit BlockingThreads(size_t threads);
   // Waits for the calls that have started; drops the others.
   ~BlockingThreads();
   BlockingThreads(const BlockingThreads&) = delete;
@@ -40,14 +42,20 @@ class BlockingThreads {
   Task<> RunToEnd(std::function<absl::Status()> call);
 
   // Runs `work` on one of the threads, some time before this object is
-  // destroyed, or not at all. Returns false, and does not run it, if the
-  // threads cannot be started.
+  // destroyed, or not at all. Returns false, and does not run it, if no thread
+  // can be started.
   bool Post(std::function<void()> work);
 
  private:
+  // Returns whether there is a thread.
+  bool StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const size_t num_threads_;
+  boost::asio::io_context context_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
+      has_work_;
   Mutex mu_;
-  std::unique_ptr<boost::asio::thread_pool> pool_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente::internal

@@ -207,10 +207,12 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
   return Open(std::move(parsed.run), std::move(parsed.warnings));
 }
 
-absl::StatusOr<Config> Config::Create(const Run& run) {
+absl::StatusOr<Config> Config::Create(const Run& run) try {
   PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed,
                             internal::CheckedRun(run));
   return Open(std::move(parsed.run), std::move(parsed.warnings));
+} catch (...) {  // of a dataset's functions
+  return internal::StatusFromException(std::current_exception());
 }
 
 const Run& Config::run() const { return parts_->run; }

@@ -57,8 +57,10 @@ uint64_t MappedFingerprint(std::string_view name, const DatasetNode& child) {
   return Derive(child.fingerprint(), Tag("map"), name);
 }
 
-NodeIdentity MappedIdentity(std::string_view name) {
-  return {.parameters = Derive(0, Tag("map"), name)};
+NodeIdentity MappedIdentity(std::string_view name, bool makes_windows) {
+  const uint64_t parameters = Derive(0, Tag("map"), name);
+  return {.parameters =
+              makes_windows ? Derive(parameters, Tag("whole")) : parameters};
 }
 
 std::shared_ptr<const IndexMap> IdentityMap(const LengthState& length) {

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "async/blocking_threads.h"
 #include "async/notifier.h"
 #include "util/mutex.h"
@@ -103,6 +105,22 @@ asio::awaitable<bool> WaitForWorkers(std::shared_ptr<ParallelCalls> calls) {
 }
 
 }  // namespace
+
+absl::Status ErrorOfFunction(absl::Status error) {
+  if (!absl::IsCancelled(error)) return error;
+  return absl::InternalError(
+      absl::StrCat("the function returned CANCELLED: ", error.message()));
+}
+
+absl::Status ErrorOfFunction(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const boost::system::system_error& error) {
+    return absl::InternalError(error.what());
+  } catch (...) {
+    return StatusFromException(exception);
+  }
+}
 
 class WorkerThreads::Impl {
  public:

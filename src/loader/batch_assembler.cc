@@ -140,7 +140,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   StepPlan plan = schedule_.At(step);
   Stopwatch watch;
   absl::StatusOr<uint64_t> readable =
-      co_await dataset_->WaitForLength(plan.first_sample + plan.batch_size);
+      co_await AskLength(dataset_, plan.first_sample + plan.batch_size);
   if (!readable.ok()) co_return readable.status();
   times->length = watch.Lap();
   const uint64_t left =

@@ -2,10 +2,12 @@
 #include "poniente/loader.h"
 
 #include <exception>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "loader/batch_checks.h"
@@ -14,6 +16,7 @@
 #include "loader/state/run_state.h"
 #include "loader/usual_prefetch.h"
 #include "poniente/version.h"
+#include "util/alike_lines.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
 
@@ -145,13 +148,17 @@ std::vector<LoaderSource> Loader::Core::sources() const {
 
 void Loader::Core::WarnOfFallbacks(size_t first) const {
   const std::vector<LoaderSource> all = sources();
+  std::vector<std::string> lines;
   for (size_t i = first; i < all.size(); ++i) {
     const LoaderSource& source = all[i];
     if (source.fallback_reason.empty()) continue;
-    internal::EmitLine(
-        options_.warning_sink, "warning: ",
-        absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
-                     source.fallback_reason));
+    lines.push_back(absl::StrCat("reading '", source.path, "' by ",
+                                 source.backend, ": ", source.fallback_reason));
+  }
+  if (lines.empty()) return;
+  for (const absl::string_view line :
+       absl::StrSplit(internal::JoinAlikeLines(lines), '\n')) {
+    internal::EmitLine(options_.warning_sink, "warning: ", std::string(line));
   }
 }
 
@@ -184,8 +191,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
   std::shared_ptr<Core> core;
   try {
     core = std::make_shared<Core>(std::move(run), std::move(options));
-  } catch (const std::exception& error) {
-    return internal::CannotStart(error);
+  } catch (...) {
+    return internal::StartError(std::current_exception());
   }
   core->WarnOfFallbacks();
   return std::unique_ptr<Loader>(new Loader(std::move(core)));

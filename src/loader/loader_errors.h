@@ -4,11 +4,14 @@
 #ifndef PONIENTE_LOADER_LOADER_ERRORS_H_
 #define PONIENTE_LOADER_LOADER_ERRORS_H_
 
+#include <boost/system/system_error.hpp>
 #include <cstdint>
 #include <exception>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "poniente/task.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -51,10 +54,24 @@ inline absl::Status AtStep(const absl::Status& error, uint64_t step,
   return absl::InternalError(at_step.message());
 }
 
-inline absl::Status CannotStart(const std::exception& error) {
+inline absl::Status CannotStart(const char* why) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      "cannot start the loader's thread and event loop: ", error.what(),
+      "cannot start the loader's thread and event loop: ", why,
       "; raise the limits of processes and open files (ulimit -u, -n)"));
+}
+
+// Returns the error of starting a loader: of the system, or of a dataset's
+// functions.
+inline absl::Status StartError(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::system_error& error) {
+    return CannotStart(error.what());
+  } catch (const boost::system::system_error& error) {
+    return CannotStart(error.what());
+  } catch (...) {
+    return StatusFromException(exception);
+  }
 }
 
 }  // namespace poniente::internal

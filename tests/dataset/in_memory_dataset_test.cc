@@ -40,6 +40,19 @@ TEST(InMemoryDatasetTest, GivesItsItems) {
               IsOkAndHolds(ElementsAre("c", "a", "c")));
 }
 
+TEST(InMemoryDatasetTest, ItemsMayBeBits) {
+  const auto bits =
+      InMemoryDataset<bool>::Create({true, false, false, true, true, false});
+  const std::vector<Index> indices = {0, 1, 2, 3, 4, 5, 0};
+  EXPECT_THAT(bits->GetBatchBlocking(indices),
+              IsOkAndHolds(std::vector<bool>{1, 0, 0, 1, 1, 0, 1}));
+  const auto growing = InMemoryDataset<bool>::Growing();
+  EXPECT_THAT(growing->Append({false, true}), IsOk());
+  EXPECT_THAT(growing->GetBlocking(1), IsOkAndHolds(true));
+  growing->Finish();
+  EXPECT_THAT(growing->GetBlocking(0), IsOkAndHolds(false));
+}
+
 TEST(InMemoryDatasetTest, AReaderWaitsForItemsWithoutPolling) {
   const auto growing = InMemoryDataset<int>::Growing();
   asio::io_context context{1};

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
 #include <stdexcept>
 
+#include "poniente/cached_dataset.h"
 #include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
@@ -83,6 +87,59 @@ TEST(MapTest, ErrorsAndExceptionsOfTheFunctionArriveAsStatus) {
   EXPECT_THAT(picky->GetBlocking(2),
               StatusIs(absl::StatusCode::kInternal,
                        "dataset 'picky' item 2 epoch 0: boom"));
+}
+
+TEST(MapTest, CancelledOfTheFunctionIsAnErrorOfItsItem) {
+  const auto picky = Map<uint64_t>(
+      "picky", Counting(3), [](uint64_t x) -> absl::StatusOr<uint64_t> {
+        if (x == 1) return absl::CancelledError("the database went away");
+        if (x == 2) {
+          throw boost::system::system_error(
+              boost::asio::error::operation_aborted, "connect");
+        }
+        return x;
+      });
+  EXPECT_THAT(picky->GetBlocking(1),
+              StatusIs(absl::StatusCode::kInternal,
+                       "dataset 'picky' item 1 epoch 0: the function returned "
+                       "CANCELLED: the database went away"));
+  EXPECT_THAT(picky->GetBlocking(2),
+              StatusIs(absl::StatusCode::kInternal,
+                       ::testing::StartsWith(
+                           "dataset 'picky' item 2 epoch 0: connect")));
+}
+
+TEST(MapTest, OfNoDatasetIsNone) {
+  const auto none = Map<uint64_t>("square", DatasetPtr<uint64_t>(), Square);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_THAT(Shuffle(none), StatusIs(testing::kInvalid, ::testing::_));
+}
+
+// A part of an item is a part of what the function makes of the whole item.
+TEST(MapTest, TheFunctionGetsWholeItems) {
+  const auto reverse = [](TokenWindow window) {
+    std::reverse(window.tokens.begin(), window.tokens.end());
+    return window;
+  };
+  std::vector<Position> parts(3);
+  parts[0].index = 1;
+  parts[1].index = 2;
+  parts[1].part_length = 3;
+  parts[2].index = 2;
+  parts[2].part_begin = 6;
+  parts[2].part_length = 2;
+  for (const uint32_t threads : {1, 2}) {
+    const auto mapped =
+        Map<TokenWindow>("reverse", testing::CountingWindows(4, 8), reverse,
+                         {.parallel = threads});
+    const auto items = RunBlocking(mapped->GetAt(parts));
+    ASSERT_THAT(items, IsOk());
+    EXPECT_THAT((*items)[0].tokens, ElementsAre(15, 14, 13, 12, 11, 10, 9, 8));
+    EXPECT_THAT((*items)[1].tokens, ElementsAre(23, 22, 21));
+    EXPECT_THAT((*items)[2].tokens, ElementsAre(17, 16));
+    const auto kept = *Cache(mapped, {.max_items = 10});
+    EXPECT_THAT(RunBlocking(kept->GetAt(parts)), IsOkAndHolds(*items));
+  }
 }
 
 TEST(MapTest, SaysThatItMakesItems) {

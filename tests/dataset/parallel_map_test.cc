@@ -2,6 +2,8 @@
 // Map() on several threads: the same items and errors as on one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -9,6 +11,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -170,6 +174,27 @@ TEST(ParallelMapTest, ACancelledRequestEndsAfterTheCallsInProgress) {
   EXPECT_EQ(gate.passed, gate.entered);
   EXPECT_LT(gate.entered, 100);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Sanitizers take more address space than any limit that is worth a test.
+TEST(ParallelMapTest, WhereThereAreFewThreadsTheseDo) {
+  const auto map_in_little_space = [] {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    // Room for a few stacks of 8 MiB.
+    const rlim_t space = pages * ::sysconf(_SC_PAGESIZE) + (100 << 20);
+    const rlimit limit = {space, space};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+    const auto cubes = Cubes(1000, 64);
+    for (int i = 0; i < 3; ++i) {
+      const auto items = cubes->GetBatchBlocking(Indices(0, 1000));
+      if (!items.ok() || items->size() != 1000) std::_Exit(3);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(map_in_little_space(), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(ParallelMapTest, ItsContextMayBeDestroyedWhileItWorks) {
   Gate gate;

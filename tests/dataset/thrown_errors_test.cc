@@ -132,6 +132,32 @@ TEST(ThrownErrorsTest, ACallThatThrowsBeforeItIsATaskIsNoDifferent) {
                        "small: mine: dataset 'shards' item 7 epoch 0: boom"));
 }
 
+// A leaf whose length is not known yet, and cannot be waited for.
+class LostLeaf final : public AsyncDataset<uint64_t> {
+ public:
+  std::string name() const override { return "lost"; }
+  uint64_t fingerprint() const override { return 2; }
+  LengthState length_now() const override { return LengthState::Growing(0); }
+  Task<std::vector<uint64_t>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<uint64_t>(indices.begin(), indices.end());
+  }
+  Task<uint64_t> WaitForLength(uint64_t) const override {
+    throw std::runtime_error("the server does not answer");
+  }
+};
+
+TEST(ThrownErrorsTest, AWaitForItsLengthThatThrowsNamesTheLeaf) {
+  const auto mapped =
+      Map<uint64_t>("same", DatasetPtr<uint64_t>(std::make_shared<LostLeaf>()),
+                    [](uint64_t x) { return x; });
+  const auto below = Below(mapped);
+  EXPECT_THAT(
+      RunBlocking(below->WaitForLength(1)),
+      StatusIs(absl::StatusCode::kInternal,
+               "small: mine: dataset 'lost': the server does not answer"));
+}
+
 TEST(ThrownErrorsTest, BelowANodeWithoutNamesItIsTheLeafThatIsNamed) {
   const auto shuffled = *Shuffle(Leaf(), 5);
   absl::Status seen;

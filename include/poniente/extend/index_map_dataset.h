@@ -388,8 +388,8 @@ class IndexMapDataset : public AsyncDataset<T>, public internal::OnlyCopies {
       if (all_final) continue;  // since we looked
       const size_t waited_for = recipe_->WaitsFor(lengths);
       const NamedDataset<T>& child = children_[waited_for];
-      absl::StatusOr<uint64_t> grown = co_await child.dataset->WaitForLength(
-          lengths[waited_for].readable + 1);
+      absl::StatusOr<uint64_t> grown = co_await internal::AskLength(
+          child.dataset, lengths[waited_for].readable + 1);
       if (!grown.ok()) {
         co_return internal::PrependName(grown.status(), child.name);
       }

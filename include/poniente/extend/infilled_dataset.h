@@ -200,7 +200,7 @@ class InfilledDataset final : public AsyncDataset<TokenWindow> {
   Task<std::vector<TokenWindow>> GetAt(
       std::span<const Position> positions) const override;
   Task<uint64_t> WaitForLength(uint64_t n) const override {
-    return child_->WaitForLength(n);
+    return internal::AskLength(child_, n);
   }
   DatasetPtr<TokenWindow> WithSeed(uint64_t seed) const override;
 

@@ -42,14 +42,21 @@ class WorkerThreads {
   const std::unique_ptr<Impl> impl_;
 };
 
+// Returns the error of a function of the user's: Internal in place of
+// Cancelled, which only the caller decides.
+absl::Status ErrorOfFunction(absl::Status error);
+absl::Status ErrorOfFunction(std::exception_ptr exception);
+
 // Calls a function of the user's. Returns the status that stands for an
 // exception.
 template <class Out, class Function, class In>
 absl::StatusOr<Out> CallFunction(const Function& function, In in) {
   try {
-    return function(std::move(in));
+    absl::StatusOr<Out> made = function(std::move(in));
+    if (absl::IsCancelled(made.status())) return ErrorOfFunction(made.status());
+    return made;
   } catch (...) {
-    return StatusFromException(std::current_exception());
+    return ErrorOfFunction(std::current_exception());
   }
 }
 

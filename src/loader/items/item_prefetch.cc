@@ -368,8 +368,8 @@ absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
     auto core = std::make_shared<Core>(std::move(maker), *std::move(schedule),
                                        std::move(options));
     return std::unique_ptr<ItemPrefetch>(new ItemPrefetch(std::move(core)));
-  } catch (const std::exception& error) {
-    return CannotStart(error);
+  } catch (...) {
+    return StartError(std::current_exception());
   }
 }
 
