@@ -23,22 +23,16 @@
 // same batches on the host: on GPU N, and waited for there; with ids widened to
 // i64 by the host, and by the GPU.
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "bench/measure/cpu_seconds.h"
 #include "bench/measure/flags.h"
 #include "bench/measure/gpu.h"
@@ -48,145 +42,23 @@
 #include "bench/readers/measure_batches.h"
 #include "bench/readers/plain_readers.h"
 #include "bench/readers/windows.h"
+#include "bench/runs/batch_files.h"
 #include "poniente/byte_reader.h"
 #include "poniente/config.h"
 #include "poniente/loader.h"
-#include "poniente/token_store_writer.h"
 
 namespace poniente::bench {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSeqLen = 4096;
 static_assert(kWindowBytes == 2 * kSeqLen);
 constexpr uint64_t kTensorBytes = kSeqLen * (4 + 4 + 1 + 4 + 4);
 constexpr size_t kHalfPage = 2048;
-constexpr int kMany = 200;
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
 
 using Options = FolderOptions;
-
-// Ids and lengths of documents, the same for every kind of file.
-class Text {
- public:
-  explicit Text(uint64_t seed) : random_(seed) {}
-
-  std::vector<uint16_t> Document(uint64_t max_tokens) {
-    const double length = std::clamp(length_(random_), 1.0, 1e6);
-    std::vector<uint16_t> ids(
-        std::min(max_tokens, static_cast<uint64_t>(length)));
-    for (uint16_t& id : ids) id = static_cast<uint16_t>(random_());
-    return ids;
-  }
-
- private:
-  std::mt19937_64 random_;
-  std::lognormal_distribution<double> length_{std::log(600.0), 1.0};
-};
-
-void WriteStore(const std::string& path, uint64_t tokens, uint64_t seed) {
-  if (fs::exists(path + "/manifest.json")) return;
-  TokenStoreWriterOptions options;
-  options.vocabulary = {"bench", 65536};
-  const auto writer = Require(TokenStoreWriter::Create(path, options));
-  Text text(seed);
-  while (tokens > 0) {
-    const std::vector<uint16_t> ids = text.Document(tokens);
-    Require(writer->BeginDocument(""));
-    Require(writer->Append(std::vector<uint32_t>(ids.begin(), ids.end())));
-    Require(writer->EndDocument());
-    tokens -= ids.size();
-  }
-  Require(writer->Finish().status());
-}
-
-template <class T>
-void Put(T value, std::ofstream* file) {
-  file->write(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-// Raw ids; with `index`, the pair of files that Megatron writes.
-void WriteIds(const std::string& prefix, uint64_t tokens, uint64_t seed,
-              bool index) {
-  if (fs::exists(prefix + ".bin")) return;
-  std::vector<int32_t> lengths;
-  {
-    std::ofstream file(prefix + ".part", std::ios::binary);
-    Text text(seed);
-    while (tokens > 0) {
-      const std::vector<uint16_t> ids = text.Document(tokens);
-      file.write(reinterpret_cast<const char*>(ids.data()),
-                 static_cast<std::streamsize>(2 * ids.size()));
-      lengths.push_back(static_cast<int32_t>(ids.size()));
-      tokens -= ids.size();
-    }
-  }
-  if (index) {
-    std::ofstream file(prefix + ".idx", std::ios::binary);
-    file.write("MMIDIDX\0\0", 9);
-    Put<uint64_t>(1, &file);
-    Put<uint8_t>(8, &file);  // uint16
-    Put<uint64_t>(lengths.size(), &file);
-    Put<uint64_t>(lengths.size() + 1, &file);
-    for (const int32_t length : lengths) Put(length, &file);
-    int64_t at = 0;
-    for (const int32_t length : lengths) {
-      Put(at, &file);
-      at += 2 * length;
-    }
-    for (uint64_t i = 0; i <= lengths.size(); ++i) Put<int64_t>(i, &file);
-  }
-  fs::rename(prefix + ".part", prefix + ".bin");
-}
-
-// One kind of files, as the root of a run.
-struct Kind {
-  std::string name;
-  std::string root;
-};
-
-std::vector<Kind> MakeFiles(const Options& options) {
-  fs::create_directories(options.folder);
-  fs::current_path(options.folder);
-  const uint64_t tokens =
-      (static_cast<uint64_t>(options.mib) << 20) / 2 / kSeqLen * kSeqLen;
-  WriteStore("store", tokens, 1);
-  WriteIds("raw", tokens, 1, false);
-  WriteIds("megatron", tokens, 1, true);
-  std::vector<Kind> kinds = {{"store", "path = 'store'\n"},
-                             {"raw file", "path = 'raw.bin'\ndtype = 'u16'\n"},
-                             {"megatron", "path = 'megatron'\n"}};
-  Kind stores{"200 stores", "[data.mixture]\n"};
-  Kind raws{"200 raw files", "[data.mixture]\n"};
-  for (int i = 0; i < kMany; ++i) {
-    const std::string store = absl::StrFormat("store-%03d", i);
-    const std::string raw = absl::StrFormat("raw-%03d", i);
-    WriteStore(store, tokens / kMany, i + 2);
-    WriteIds(raw, tokens / kMany, i + 2, false);
-    absl::StrAppendFormat(&stores.root, "c%d = {weight = 1, path = '%s'}\n", i,
-                          store);
-    absl::StrAppendFormat(
-        &raws.root, "c%d = {weight = 1, path = '%s.bin', dtype = 'u16'}\n", i,
-        raw);
-  }
-  kinds.push_back(std::move(stores));
-  kinds.push_back(std::move(raws));
-  return kinds;
-}
-
-void BringIntoMemory(const std::string& folder) {
-  std::vector<char> buffer(size_t{1} << 20);
-  for (const fs::directory_entry& entry :
-       fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    while (
-        file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()))) {
-    }
-  }
-}
 
 // prefetch_batches + max_held + 1, by default.
 constexpr size_t kSlots = 4 + 2 + 1;
@@ -364,7 +236,9 @@ int Main(int argc, char** argv) {
   if (!ParseFolderOptions(argc, argv, "batches_bench", &options, true)) {
     return 2;
   }
-  const std::vector<Kind> kinds = MakeFiles(options);
+  const uint64_t tokens =
+      (static_cast<uint64_t>(options.mib) << 20) / 2 / kSeqLen * kSeqLen;
+  const std::vector<Kind> kinds = MakeFiles(options.folder, tokens);
   BringIntoMemory(options.folder);
   Comparison comparison({.rate = "kwindows/s"});
   std::vector<WantedRate> wanted;

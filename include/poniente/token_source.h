@@ -27,6 +27,8 @@
 
 namespace poniente {
 
+struct FileRange;
+
 // How ids are stored in a file: as little-endian integers. Ids are below 2^32
 // and never negative, even if the type could hold more.
 enum class StoredType : uint8_t {
@@ -188,6 +190,13 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns each shard as an array of stored_type(); empty if tokens lie in
   // pieces or have to be decoded.
   virtual std::span<const TokenArray> arrays() const = 0;
+  // Returns whether all tokens lie in files of reader() as they are, in places
+  // that are known without a read: in arrays(), or in pieces.
+  virtual bool has_file_ranges() const { return !arrays().empty(); }
+  // Appends the ranges of files that hold tokens [begin, end), in order, none
+  // empty. Does no I/O. REQUIRES: has_file_ranges(); the tokens exist.
+  virtual void AppendFileRanges(uint64_t begin, uint64_t end,
+                                std::vector<FileRange>* ranges) const;
   // Returns whether every id that is read is known to be valid, because the
   // writer checked the ids and reader() verifies the checksums.
   virtual bool ids_are_checked() const { return false; }

@@ -43,17 +43,18 @@ class RangeSource {
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
   // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the
-  // item exists and holds them; !has_pieces(); !spans_files().
+  // item exists and holds them; !has_pieces(); !items_are_split().
   virtual FileRange Locate(uint64_t item, uint32_t begin,
                            uint32_t count) const {
     (void)item, (void)begin, (void)count;
     return {};
   }
 
-  // Returns whether items may reach from one file into another.
-  virtual bool spans_files() const { return false; }
+  // Returns whether an item may lie in several ranges: it may reach from one
+  // file into another, or lie in pieces of a file.
+  virtual bool items_are_split() const { return false; }
   // Appends where elements [begin, begin + count) of an item lie, in order.
-  // REQUIRES: as Locate(), but for spans_files().
+  // REQUIRES: as Locate(), but for items_are_split().
   virtual void LocateAll(uint64_t item, uint32_t begin, uint32_t count,
                          std::vector<FileRange>* ranges) const {
     ranges->push_back(Locate(item, begin, count));

@@ -25,6 +25,7 @@
 #include "poniente/loader.h"
 #include "poniente/run.h"
 #include "poniente/run_trace.h"
+#include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"

@@ -36,6 +36,7 @@ class BatchLocator final : public TokenLocator {
     }
   }
 
+  bool is_in_memory() const override { return true; }
   absl::Status Locate(TokenRange tokens,
                       std::vector<TokenRun>* runs) const override {
     const auto after = std::upper_bound(

@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/core/layout_source.h"
+#include "io/range_source.h"
 #include "store/read/stored_ids.h"
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -35,6 +37,26 @@ Task<std::vector<TokenWindow>> LayoutSource::ReadRanges(
   absl::StatusOr<std::vector<TokenWindow>> read =
       co_await ReadFromArrays(*this, std::move(ranges));
   co_return read;
+}
+
+bool LayoutSource::has_file_ranges() const {
+  if (layout_.decoder) return false;
+  return layout_.locator ? layout_.locator->is_in_memory() : !arrays_.empty();
+}
+
+void LayoutSource::AppendFileRanges(uint64_t begin, uint64_t end,
+                                    std::vector<FileRange>* ranges) const {
+  if (!layout_.locator) {
+    TokenSource::AppendFileRanges(begin, end, ranges);
+    return;
+  }
+  std::vector<TokenRun> runs;
+  PONIENTE_CHECK(layout_.locator->Locate({begin, end}, &runs).ok());
+  const uint64_t width = StoredTypeBytes(layout_.type);
+  for (const TokenRun& run : runs) {
+    ranges->push_back(
+        {static_cast<uint32_t>(run.place), run.offset, run.tokens * width});
+  }
 }
 
 void LayoutSource::LocateInArrays(TokenRange tokens,

@@ -51,6 +51,9 @@ class LayoutSource final : public TokenSource {
     if (layout_.decoder) return {};
     return arrays_;
   }
+  bool has_file_ranges() const override;
+  void AppendFileRanges(uint64_t begin, uint64_t end,
+                        std::vector<FileRange>* ranges) const override;
   bool has_loss_mask() const override { return !layout_.loss_mask.empty(); }
   std::span<const LossMaskArray> loss_mask_arrays() const override {
     return layout_.loss_mask;

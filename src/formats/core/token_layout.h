@@ -30,10 +30,14 @@ struct TokenRun {
 // Where tokens lie that are not plain arrays, shard by shard: rows, batches,
 // compressed blocks.
 //
-// Thread safety: any number of threads. Calls may read, and block meanwhile.
+// Thread safety: any number of threads. Calls may read, and block meanwhile,
+// unless is_in_memory().
 class TokenLocator {
  public:
   virtual ~TokenLocator() = default;
+
+  // Returns whether Locate() never reads and never fails.
+  virtual bool is_in_memory() const { return false; }
 
   // Appends the runs that hold the tokens, in order, none empty. Every run lies
   // within its file or block. REQUIRES: the tokens lie in the source.

@@ -85,11 +85,14 @@ class RowTable final : public DocumentTable {
 
 class RowLocator final : public TokenLocator {
  public:
-  // `check`: whether to check the head of each row when it is first located.
+  // `check`: whether to check the heads of rows that are unread, each when it
+  // is first located.
   RowLocator(std::shared_ptr<const RowTable> table, bool check)
       : table_(std::move(table)),
-        checked_(check ? (table_->ends().size() + 63) / 64 : 0) {}
+        checked_(check && AnyUnread(*table_) ? (table_->ends().size() + 63) / 64
+                                             : 0) {}
 
+  bool is_in_memory() const override { return checked_.empty(); }
   absl::Status Locate(TokenRange tokens,
                       std::vector<TokenRun>* runs) const override {
     const CompactEnds& ends = table_->ends();
@@ -117,6 +120,11 @@ class RowLocator final : public TokenLocator {
   }
 
  private:
+  static bool AnyUnread(const RowTable& table) {
+    return std::any_of(table.shards().begin(), table.shards().end(),
+                       [](const OpenedShard& shard) { return shard.unread; });
+  }
+
   void Append(const TokenRun& run, std::vector<TokenRun>* runs) const {
     if (!runs->empty()) {
       TokenRun& last = runs->back();

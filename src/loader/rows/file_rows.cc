@@ -86,15 +86,31 @@ TokenType TypeOfWidth(uint32_t width) {
                       : TokenType::kU32;
 }
 
-}  // namespace
-
-absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
-                       uint64_t limit) {
+absl::Status TooLargeId(std::string_view source, uint64_t item, uint64_t id,
+                        uint64_t limit, std::string_view remedy) {
   return absl::DataLossError(absl::StrCat(
       "'", Absl(source), "' item ", item, ": token id ", id, " is not below ",
-      limit, ", the size of the vocabulary or of what its type holds",
-      "; the data is corrupt or of another tokenizer: check it with "
-      "`poniente inspect --verify`"));
+      limit, ", the size of the vocabulary or of what its type holds; ",
+      Absl(remedy)));
+}
+
+absl::Status NotAnIdOfFile(std::string_view source, uint64_t item, uint64_t id,
+                           uint64_t limit) {
+  return TooLargeId(source, item, id, limit,
+                    "the data is corrupt or of another tokenizer: check it "
+                    "with `poniente inspect --verify`");
+}
+
+}  // namespace
+
+// Items may come from files or from a dataset of the program's own.
+absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
+                       uint64_t limit) {
+  return TooLargeId(source, item, id, limit,
+                    "if the source is a dataset of the program's own, its "
+                    "tokens must be below the vocabulary that it states; if "
+                    "it is a store, it is corrupt or of another tokenizer: "
+                    "check it with `poniente inspect --verify`");
 }
 
 bool FileRows::CanRead(const DatasetTree& tree) {
@@ -116,7 +132,7 @@ FileRows::FileRows(const DatasetTree& tree, const Options& options)
     const uint32_t width = ranges.width_bytes();
     leaves_.push_back({&ranges, &ranges.reader(), ids, width,
                        ranges.ids_are_checked() || HoldsNoOther(ids, width),
-                       ranges.spans_files(),
+                       ranges.items_are_split(),
                        ranges.has_pieces() || options.reads_slices ||
                            IsChanged(options.infillings, leaves_.size()),
                        pieces == nullptr,
@@ -244,7 +260,7 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
     };
     for (const uint32_t sample : group.samples) {
       const Position& position = items[sample].position;
-      if (!from.reads_parts && !from.spans_files) {
+      if (!from.reads_parts && !from.items_are_split) {
         add(from.ranges->Locate(position.index, position.part_begin, seq_len),
             sample, 0);
         continue;
@@ -308,9 +324,9 @@ absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
     const RowPlace& place = reads.labels[i];
     const uint64_t id = reads.label_ids[i];
     if (id >= leaves_[place.leaf].ids) {
-      return NotAnIdOf(tree_.leaves()[place.leaf].path,
-                       items[place.sample].position.index, id,
-                       leaves_[place.leaf].ids);
+      return NotAnIdOfFile(tree_.leaves()[place.leaf].path,
+                           items[place.sample].position.index, id,
+                           leaves_[place.leaf].ids);
     }
     labels[i] = {place.sample, place.at, id};
   }
@@ -333,8 +349,8 @@ absl::Status FileRows::WidenRead(const LeafPosition& item,
             BatchAccess::Bytes(batch, BatchTensor::kTokens)
                 .subspan(at * width, stored.size() / from.width * width));
   if (greatest < from.ids) return absl::OkStatus();
-  return NotAnIdOf(tree_.leaves()[place.leaf].path, item.position.index,
-                   greatest, from.ids);
+  return NotAnIdOfFile(tree_.leaves()[place.leaf].path, item.position.index,
+                       greatest, from.ids);
 }
 
 void FileRows::FillPadding(const Leaf& from, std::span<const SamplePart> parts,

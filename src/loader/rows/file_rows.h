@@ -85,7 +85,7 @@ class FileRows {
     uint64_t ids = 0;  // they are below this
     uint32_t width = 0;
     bool ids_are_checked = false;  // or none of its width could be refused
-    bool spans_files = false;
+    bool items_are_split = false;
     bool reads_parts = false;     // rows are not one piece of the item
     bool counts_in_item = false;  // parts do, instead of in the source
     uint32_t padding_id = 0;

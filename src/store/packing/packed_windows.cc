@@ -277,8 +277,8 @@ class Reseeded : public Base {
   }
 };
 
-// The windows of a source that stores its tokens as arrays: loaders read them
-// straight into batches.
+// The windows of a source whose tokens lie in files as they are: loaders read
+// them straight into batches.
 class PackedRanges : public PackedDataset, public RangeSource {
  public:
   using PackedDataset::PackedDataset;
@@ -296,7 +296,7 @@ class PackedRanges : public PackedDataset, public RangeSource {
   bool has_pieces() const override { return true; }
   void LocateTokens(uint64_t begin, uint64_t end,
                     std::vector<FileRange>* ranges) const override {
-    AppendFileRanges(source(), begin, end, ranges);
+    source().AppendFileRanges(begin, end, ranges);
   }
 };
 
@@ -318,10 +318,10 @@ DatasetPtr<TokenWindow> DatasetOf(std::shared_ptr<const TokenSource> source,
                                   uint32_t window_tokens,
                                   const PackingOptions& options,
                                   const std::optional<Selection>& documents) {
-  const bool has_arrays = !source->arrays().empty();
+  const bool has_ranges = source->has_file_ranges();
   auto packed = std::make_shared<const Packed>(
       std::move(source), std::move(plans), window_tokens, options, documents);
-  if (has_arrays) {
+  if (has_ranges) {
     return std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0);
   }
   return std::make_shared<Reseeded<PackedDataset>>(std::move(packed), 0);

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "io/range_source.h"
 #include "util/byte_order.h"
 #include "util/status_macros.h"
 
@@ -112,24 +113,6 @@ absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
   return windows;
 }
 
-void AppendFileRanges(const TokenSource& source, uint64_t begin, uint64_t end,
-                      std::vector<FileRange>* ranges) {
-  const std::span<const TokenArray> arrays = source.arrays();
-  const std::span<const uint64_t> ends = source.shard_ends();
-  const uint64_t width = StoredTypeBytes(source.stored_type());
-  auto shard = static_cast<size_t>(
-      std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
-  for (; begin < end; ++shard) {
-    const uint64_t to = std::min(end, ends[shard]);
-    if (to == begin) continue;  // an empty shard
-    const TokenArray& array = arrays[shard];
-    ranges->push_back({array.file,
-                       array.offset + (begin - array.first_token) * width,
-                       (to - begin) * width});
-    begin = to;
-  }
-}
-
 Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
                                               std::vector<TokenRange> ranges) {
   const uint64_t width = StoredTypeBytes(source.stored_type());
@@ -140,7 +123,7 @@ Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
   std::vector<FileRange> located;
   located.reserve(ranges.size());
   for (const TokenRange& range : ranges) {
-    AppendFileRanges(source, range.begin, range.end, &located);
+    source.AppendFileRanges(range.begin, range.end, &located);
   }
   std::vector<ReadRequest> requests;
   requests.reserve(located.size());

@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "io/range_source.h"
 #include "poniente/task.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
@@ -45,11 +44,6 @@ absl::Status NotInSource(const TokenSource& source, uint64_t begin,
 absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
     const TokenSource& source, std::span<const TokenRange> ranges,
     const std::byte* stored);
-
-// Appends the ranges of files that hold tokens [begin, end) of a source whose
-// arrays() contain all tokens.
-void AppendFileRanges(const TokenSource& source, uint64_t begin, uint64_t end,
-                      std::vector<FileRange>* ranges);
 
 // Implements TokenSource::ReadRanges() for a source whose arrays() contain all
 // tokens.

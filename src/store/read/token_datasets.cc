@@ -91,9 +91,10 @@ class Windows : public RangesDataset, public RangeSource {
         num_windows_(grid_.num_windows()),
         stride_(length - rule.overlap) {
     const size_t arrays = this->source().arrays().size();
+    const bool has_ranges = this->source().has_file_ranges();
     is_one_array_ = arrays == 1;
-    spans_files_ = arrays > 1 && rule.across_shards;
-    has_ranges_ = arrays > 0 && (!spans_files_ || grid_.is_uniform());
+    is_split_ = arrays == 0 ? has_ranges : arrays > 1 && rule.across_shards;
+    has_ranges_ = has_ranges && (!is_split_ || grid_.is_uniform());
   }
 
   uint64_t fingerprint() const override {
@@ -142,19 +143,19 @@ class Windows : public RangesDataset, public RangeSource {
     const uint64_t token = grid_.Window(item).begin + begin - array.first_token;
     return {array.file, array.offset + token * width, count * width};
   }
-  bool spans_files() const override { return spans_files_; }
+  bool items_are_split() const override { return is_split_; }
   void LocateAll(uint64_t item, uint32_t begin, uint32_t count,
                  std::vector<FileRange>* ranges) const override {
-    if (!spans_files_) {
+    if (!is_split_) {
       ranges->push_back(Locate(item, begin, count));
       return;
     }
     const uint64_t first = grid_.Window(item).begin + begin;
-    AppendFileRanges(source(), first, first + count, ranges);
+    source().AppendFileRanges(first, first + count, ranges);
   }
   void LocateTokens(uint64_t begin, uint64_t end,
                     std::vector<FileRange>* ranges) const override {
-    AppendFileRanges(source(), begin, end, ranges);
+    source().AppendFileRanges(begin, end, ranges);
   }
 
  protected:
@@ -173,7 +174,7 @@ class Windows : public RangesDataset, public RangeSource {
   const uint64_t num_windows_;
   const uint64_t stride_;
   bool is_one_array_ = false;
-  bool spans_files_ = false;
+  bool is_split_ = false;
   bool has_ranges_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/range_source.h"
 #include "store/read/ordered_windows.h"
 #include "store/read/selected_windows.h"
 #include "store/read/stored_ids.h"
@@ -85,6 +86,24 @@ absl::Status internal::NotInSource(const TokenSource& source, uint64_t begin,
 }
 
 TokenSource::~TokenSource() = default;
+
+void TokenSource::AppendFileRanges(uint64_t begin, uint64_t end,
+                                   std::vector<FileRange>* ranges) const {
+  const std::span<const TokenArray> in_arrays = arrays();
+  const std::span<const uint64_t> ends = shard_ends();
+  const uint64_t width = StoredTypeBytes(stored_type());
+  auto shard = static_cast<size_t>(
+      std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
+  for (; begin < end; ++shard) {
+    const uint64_t to = std::min(end, ends[shard]);
+    if (to == begin) continue;  // an empty shard
+    const TokenArray& array = in_arrays[shard];
+    ranges->push_back({array.file,
+                       array.offset + (begin - array.first_token) * width,
+                       (to - begin) * width});
+    begin = to;
+  }
+}
 
 Task<std::vector<uint32_t>> TokenSource::ReadTokens(uint64_t begin,
                                                     uint64_t count) const {

@@ -140,7 +140,7 @@ TEST_F(LayoutSourceTest, WindowsWithinShardsHaveFileRanges) {
   ASSERT_OK_AND_ASSIGN(const auto across, source->Windows(4, {0, true, false}));
   // Window 2 reaches from file 0 into file 1.
   ASSERT_NE(across->ranges(), nullptr);
-  EXPECT_TRUE(across->ranges()->spans_files());
+  EXPECT_TRUE(across->ranges()->items_are_split());
   std::vector<FileRange> located;
   across->ranges()->LocateAll(2, 1, 3, &located);
   ASSERT_EQ(located.size(), 2u);
@@ -288,6 +288,7 @@ TEST_F(LayoutSourceTest, PiecesAndBlocksGiveTheSameAsAList) {
     const auto source = Open(layout);
     ASSERT_NE(source, nullptr);
     EXPECT_TRUE(source->arrays().empty());
+    EXPECT_FALSE(source->has_file_ranges());
     std::vector<TokenRange> ranges;
     for (int i = 0; i < 200; ++i) {
       const uint64_t a = random() % 91;

@@ -10,6 +10,7 @@
 #include "formats/core/found_path.h"
 #include "formats/core/token_format.h"
 #include "formats/mds/mds_index.h"
+#include "io/range_source.h"
 #include "tests/formats/layout_tokens.h"
 #include "tests/formats/mds_files.h"
 #include "tests/support/status_matchers.h"
@@ -255,6 +256,43 @@ TEST(MdsTest, ArraysOfSeveralAxesAreRead) {
   data.WriteIndex();
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
   data.Expect(layout);
+}
+
+// Else locating a window reads the heads of its rows.
+TEST(MdsTest, WindowsHaveRangesIfOpeningHasReadTheHeads) {
+  for (const bool has_one_axis : {true, false}) {
+    MdsFolder data;
+    std::vector<std::string> rows;
+    for (size_t i = 0; i < 20; ++i) {
+      const Ids ids = Document(i, 2 * (i % 7 + 1));
+      (void)data.Row(ids);
+      const std::vector<uint64_t> axes =
+          has_one_axis ? std::vector<uint64_t>{ids.size()}
+                       : std::vector<uint64_t>{2, ids.size() / 2};
+      rows.push_back(
+          MdsRow(kTokensColumn, {MdsHead(0, axes) + As<int32_t>(ids)}));
+    }
+    data.AddShard("s.mds", rows);
+    data.WriteIndex();
+    ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
+    data.Expect(layout);
+    ASSERT_OK_AND_ASSIGN(const auto source, testing::SourceOf(layout));
+    ASSERT_OK_AND_ASSIGN(const auto windows, source->Windows(10));
+    const RangeSource* const ranges = windows->ranges();
+    ASSERT_EQ(ranges == nullptr, has_one_axis);
+    if (has_one_axis) continue;
+    const std::string bytes = testing::ReadFile(data.dir.path("s.mds"));
+    std::string ids;
+    for (uint64_t i = 0; i < windows->CurrentLength(); ++i) {
+      std::vector<FileRange> located;
+      ranges->LocateAll(i, 0, 10, &located);
+      for (const FileRange& range : located) {
+        ids += bytes.substr(range.offset, range.bytes);
+      }
+    }
+    EXPECT_EQ(ids, As<int32_t>(data.tokens).substr(0, ids.size()));
+    EXPECT_EQ(ids.size(), data.tokens.size() / 10 * 40);
+  }
 }
 
 template <class T>
