@@ -234,6 +234,7 @@ void ItemPrefetch::Core::Restart(uint64_t step) {
   num_arrived_ = 0;
   num_ready_ = 0;
   request_steps_ = 1;
+  arrived_requests_ = 0;
   calm_requests_.store(0, std::memory_order_relaxed);  // other data may come
   is_quick_.store(false, std::memory_order_relaxed);
   const uint64_t current = window_.generation();

@@ -195,6 +195,8 @@ class ItemPrefetch::Core {
   RequestList under_way_ ABSL_GUARDED_BY(mu_);
   RequestList ending_ ABSL_GUARDED_BY(mu_);          // arrived
   uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
+  // Since the beginning or a Seek().
+  uint64_t arrived_requests_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
   // The next batch is the first one, or the first after a Seek() or an error.
   bool is_startup_ ABSL_GUARDED_BY(mu_) = true;

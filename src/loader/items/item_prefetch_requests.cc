@@ -381,6 +381,7 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
         request->generation == window_.generation() && !is_closed_;
     if (is_wanted) {  // else it may have been dropped at once, or be long ago
       calm_requests_.fetch_add(1, std::memory_order_relaxed);
+      ++arrived_requests_;
       AdaptRequests(took, request->is_cut || !batches.ok());
     }
     const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
@@ -484,9 +485,10 @@ bool ItemPrefetch::Core::AskAgain(const Request& ended, uint64_t made,
 // Asks for more steps at once while this is fast, and for single ones as soon
 // as somebody waits.
 void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
-  const bool is_calm =
-      (only_computes_ || calm_requests_.load(std::memory_order_relaxed) > 1) &&
-      is_final_.load(std::memory_order_relaxed);
+  const uint64_t calm = only_computes_
+                            ? arrived_requests_
+                            : calm_requests_.load(std::memory_order_relaxed);
+  const bool is_calm = calm > 1 && is_final_.load(std::memory_order_relaxed);
   is_quick_.store(!has_failed && took < kLongRequest / 2,
                   std::memory_order_relaxed);
   if (!is_calm || has_failed) {
