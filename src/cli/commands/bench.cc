@@ -178,8 +178,7 @@ void PrintBench(const BenchRun& run, const BenchOptions& options,
                    Time(PerBatch(metrics.decode_seconds, metrics)), " ids"));
   Line("CPU per batch",
        absl::StrCat(Time(PerBatch(metrics.cpu_seconds, metrics)),
-                    " to make it, ",
-                    Time(PerBatch(run.cpu_seconds, metrics)),
+                    " to make it, ", Time(PerBatch(run.cpu_seconds, metrics)),
                     " of the process"));
   const BackendBytes bytes = run.bytes();
   Line("bytes",
