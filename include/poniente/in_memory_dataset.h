@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "poniente/async_dataset.h"
+#include "poniente/extend/prefetch_memory.h"
 
 namespace poniente {
 
@@ -45,16 +46,6 @@ class GrowthSignal {
   class Impl;
   const std::unique_ptr<Impl> impl_;
 };
-
-// Begins to fetch an object into the cache, its first kilobyte at most.
-inline void Prefetch(const void* object, size_t bytes) {
-  constexpr size_t kLine = 64;
-  constexpr size_t kMost = 1024;
-  const char* const first = static_cast<const char*>(object);
-  for (size_t at = 0; at < std::min(bytes, kMost); at += kLine) {
-    __builtin_prefetch(first + at);
-  }
-}
 
 uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
 
@@ -153,8 +144,8 @@ class InMemoryDataset final : public AsyncDataset<T>,
       for (size_t i = 0; i < indices.size(); ++i) {
         if constexpr (!std::is_same_v<T, bool>) {
           if (i + kAhead < indices.size()) {
-            internal::Prefetch(std::addressof(Complete(indices[i + kAhead])),
-                               sizeof(T));
+            internal::PrefetchMemory(
+                std::addressof(Complete(indices[i + kAhead])), sizeof(T), 1024);
           }
         }
         items.push_back(Complete(indices[i]));

@@ -40,6 +40,7 @@
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/item_bytes.h"
+#include "poniente/extend/prefetch_memory.h"
 #include "poniente/extend/worker_threads.h"
 #include "poniente/loader.h"  // LastBatch
 #include "poniente/metrics.h"
@@ -186,7 +187,10 @@ class KeptBatch {
   Batch Take(std::vector<T> room) {
     if constexpr (kMayShare) {
       if (const Shared* const shared = std::get_if<Shared>(&kept_)) {
-        PrefetchBehind(*shared);
+        // The next batch is taken soon, and another core has written it.
+        PrefetchMemory(shared->items + shared->count,
+                       std::min(shared->count, shared->behind) * sizeof(T),
+                       4096);
         room.insert(room.end(), std::make_move_iterator(shared->items),
                     std::make_move_iterator(shared->items + shared->count));
         return room;
@@ -196,17 +200,6 @@ class KeptBatch {
   }
 
  private:
-  // The next batch is taken soon, and another core has written it.
-  static void PrefetchBehind(const Shared& shared) {
-    constexpr size_t kLine = 64;
-    constexpr size_t kMost = 4096;
-    const auto* const behind =
-        reinterpret_cast<const char*>(shared.items + shared.count);
-    const size_t bytes =
-        std::min({shared.count * sizeof(T), shared.behind * sizeof(T), kMost});
-    for (size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(behind + i);
-  }
-
   std::variant<Shared, Batch> kept_;
 };
 
