@@ -92,10 +92,6 @@ class DrawTable {
                               : cuts_[number].length;
   }
 
-  void Prefetch(uint32_t component) const {
-    if (!changes_) __builtin_prefetch(&segments_[component]);
-  }
-
  private:
   size_t NumberAmongSeveral(uint32_t component, uint64_t ordinal) const;
   void AddSegment(const ItemDraws& draws, size_t u, const OrderSpec& order,

@@ -185,8 +185,6 @@ class ItemDraws {
   std::span<const Segment> segments() const { return segments_; }
   // Returns whether later draws have other parts or another view.
   bool changes() const { return segments_.size() > 1; }
-  // Prefetches into the caches what At() and RunAt() read.
-  void Prefetch() const { __builtin_prefetch(segments_.data()); }
   // Returns the parts of the first draws.
   const ItemParts& parts() const { return segments_[0].parts; }
 

@@ -26,8 +26,6 @@ constexpr uint64_t kWholeBlockPart = 8;
 // caller of small calls does not expect.
 constexpr uint64_t kMaxAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
-// The data of a component is prefetched this many runs before it is used.
-constexpr size_t kAhead = 8;
 
 }  // namespace
 
@@ -165,11 +163,7 @@ class MixtureMap::Resolver {
     slots_.resize(block.size);
     map_.plan_->Expand(block, &runs_);
     few_.Begin(map_.table_, slots_);
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      if (i + kAhead < runs_.size()) {
-        map_.table_.Prefetch(runs_[i + kAhead].component);
-      }
-      const DrawRun& run = runs_[i];
+    for (const DrawRun& run : runs_) {
       uint64_t ordinal = run.first_ordinal;
       if (epoch != 0) {
         ordinal += map_.DrawsBefore(map_.components_[run.component], epoch);
