@@ -11,6 +11,7 @@
 #include <poniente/poniente_c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Ends the program with the library's words unless the call was successful. */
 static void check(int32_t code) {
@@ -79,6 +80,19 @@ static uint64_t next_hash(poniente_loader* loader, int is_printed) {
   return hash;
 }
 
+/* Ends the program unless `state` is the state before `step`. Programs that
+ * read several batches ahead take the state of an earlier step in this way. */
+static void check_state(const poniente_loader* loader, uint64_t step,
+                        const char* state) {
+  char* again;
+  check(poniente_loader_state_at(loader, step, &again));
+  if (strcmp(again, state) != 0) {
+    fprintf(stderr, "embed: the state of step %" PRIu64 " differs\n", step);
+    exit(1);
+  }
+  poniente_text_free(again);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 3) {
     fprintf(stderr, "usage: embed CONFIG [STEPS]\n");
@@ -93,17 +107,20 @@ int main(int argc, char** argv) {
 
   poniente_loader* loader = opened(argv[1]);
   for (long i = 0; i < steps / 2; ++i) next_hash(loader, 1);
+  uint64_t saved_at;
   char* state;
+  check(poniente_loader_next_step(loader, &saved_at));
   check(poniente_loader_state(loader, &state));
 
   poniente_loader* resumed = opened(argv[1]);
   check(poniente_loader_resume(resumed, state));
-  poniente_text_free(state);
   long differing = 0;
   for (long i = steps / 2; i < steps; ++i) {
     const uint64_t hash = next_hash(loader, 1);
     if (hash != next_hash(resumed, 0)) ++differing;
   }
+  check_state(loader, saved_at, state);
+  poniente_text_free(state);
   poniente_loader_close(resumed);
   poniente_loader_close(loader);
   if (differing > 0) {

@@ -54,7 +54,8 @@ class Step(Struct):
                 ('num_samples', c_uint64), ('seq_len', c_uint32),
                 ('stage', c_uint32), ('stage_name', c_char_p),
                 ('lr_scale', c_double), ('temperature', c_double),
-                ('is_boundary', c_int32), ('num_changes', c_int32)]
+                ('is_boundary', c_int32), ('num_changes', c_int32),
+                ('num_weights', c_uint64)]
 
 
 class Tensor(Struct):
@@ -82,6 +83,14 @@ class Source(ctypes.Structure):
                 ('backend', c_char_p), ('fallback_reason', c_char_p)]
 
 
+class Weight(ctypes.Structure):
+    _fields_ = [('name', c_char_p), ('weight', c_double)]
+
+
+class MicroBatch(ctypes.Structure):
+    _fields_ = [('begin', c_uint64), ('end', c_uint64)]
+
+
 class PonienteError(RuntimeError):
     def __init__(self, code, text):
         super().__init__(text)
@@ -101,8 +110,12 @@ class Library:
         'loader_seek': [c_void_p, c_uint64],
         'loader_next_step': [c_void_p, POINTER(c_uint64)],
         'loader_state': [c_void_p, POINTER(c_void_p)],
+        'loader_state_at': [c_void_p, c_uint64, POINTER(c_void_p)],
         'loader_resume': [c_void_p, c_char_p],
         'loader_run': [c_void_p, POINTER(Run)],
+        'loader_step': [c_void_p, c_uint64, POINTER(Step)],
+        'loader_weights': [c_void_p, c_uint64, c_size_t, c_size_t,
+                           POINTER(Weight)],
         'loader_sources': [c_void_p, c_size_t, c_size_t, POINTER(Source)],
         'loader_metrics': [c_void_p, POINTER(c_char_p), POINTER(c_void_p)],
         'batch_step': [c_void_p, POINTER(Step)],
@@ -111,6 +124,8 @@ class Library:
         'batch_device': [c_void_p, POINTER(c_int32), POINTER(c_int32)],
         'batch_dlpack': [c_void_p, c_char_p, c_int32, c_void_p,
                          POINTER(c_void_p)],
+        'micro_batches': [POINTER(c_uint64), c_size_t, c_uint64, c_size_t,
+                          POINTER(MicroBatch), c_size_t, POINTER(c_size_t)],
     }
     NOTHING = {'loader_close': [c_void_p], 'batch_release': [c_void_p],
                'text_free': [c_void_p], 'dlpack_release': [c_void_p]}
@@ -294,9 +309,26 @@ class Loader:
         self.lib.loader_sources(self.handle, 0, len(sources), sources)
         return [source.path.decode() for source in sources]
 
-    def state(self):
+    def next_step(self):
+        step = c_uint64()
+        self.lib.loader_next_step(self.handle, byref(step))
+        return step.value
+
+    def weights(self, step):
+        """The shares of the root mixture's components in a step, by name."""
+        info = Step()
+        self.lib.loader_step(self.handle, step, byref(info))
+        weights = (Weight * info.num_weights)()
+        self.lib.loader_weights(self.handle, step, 0, len(weights), weights)
+        return {one.name.decode(): one.weight for one in weights}
+
+    def state(self, step=None):
+        """The state after the last batch received, or that before a step."""
         text = c_void_p()
-        self.lib.loader_state(self.handle, byref(text))
+        if step is None:
+            self.lib.loader_state(self.handle, byref(text))
+        else:
+            self.lib.loader_state_at(self.handle, step, byref(text))
         return self.lib.text(text)
 
     def resume(self, state):
@@ -311,6 +343,17 @@ class Loader:
 
     def __exit__(self, *_):
         self.close()
+
+
+def micro_batches(lib, sizes, budget, at_least=0):
+    """Divides the samples of a rank into ranges of at most `budget`
+    (docs/ranks.md). sizes: of each of its samples, in tokens or in work."""
+    room = max(len(sizes), at_least)
+    parts = (MicroBatch * room)()
+    count = c_size_t()
+    lib.micro_batches((c_uint64 * len(sizes))(*sizes), len(sizes), budget,
+                      at_least, parts, room, byref(count))
+    return [range(part.begin, part.end) for part in parts[:count.value]]
 
 
 # ---- The example
@@ -358,6 +401,26 @@ def check_sharing(loader, numpy):
     assert array.tolist() == before, 'the memory of an array was used again'
 
 
+def check_past(loader, step, state):
+    """Checks the state and the weights of a step that was read before."""
+    assert loader.state(step) == state
+    try:
+        loader.state(2**64 - 1)
+    except PonienteError as error:
+        assert error.code == OUT_OF_RANGE, error
+    else:
+        raise AssertionError('a run without an end')
+    shares = loader.weights(0)
+    assert not shares or abs(sum(shares.values()) - 1) < 1e-9, shares
+
+
+def check_micro_batches(lib):
+    sizes = [5, 4, 3, 2, 1]
+    assert micro_batches(lib, sizes, 14) == [range(0, 2), range(2, 5)]
+    assert micro_batches(lib, sizes, 100, 2) == [range(0, 2), range(2, 5)]
+    assert micro_batches(lib, [], 14) == []
+
+
 def read(loader, count, numpy, names=None):
     """The hashes of the next steps, and their lines if there are names."""
     found = []
@@ -392,10 +455,13 @@ def main():
             Loader(lib, arguments.config) as resumed:
         names = loader.sources()
         read(loader, half, numpy, names)
-        resumed.resume(loader.state())
+        step, state = loader.next_step(), loader.state()
+        resumed.resume(state)
         rest = read(loader, arguments.steps - half, numpy, names)
         if read(resumed, arguments.steps - half, numpy) != rest:
             sys.exit('embed.py: the resumed loader differs')
+        check_past(loader, step, state)
+        check_micro_batches(lib)
         print(f'resumed after {half} steps: the same')
         if numpy is not None:
             resumed.lib.loader_seek(resumed.handle, 0)

@@ -268,6 +268,12 @@ PONIENTE_API int32_t poniente_loader_next_step(const poniente_loader* loader,
  * all ranks. Take it once the batches received so far have been used. */
 PONIENTE_API int32_t poniente_loader_state(const poniente_loader* loader,
                                            char** state);
+/* Returns the state as it is before `step`, whatever has been received: for
+ * several workers, pass the first step that they have not all finished. Any
+ * step of the run will do, also one that has not been received yet, and the one
+ * after the last. OUT_OF_RANGE if the run ends before it. */
+PONIENTE_API int32_t poniente_loader_state_at(const poniente_loader* loader,
+                                              uint64_t step, char** state);
 /* Continues at the step at which `state` was taken, if the samples before that
  * step are still the same. FAILED_PRECONDITION, naming all differences, if they
  * are not; the loader then stays at its step. */
@@ -335,6 +341,9 @@ typedef struct poniente_step {
   int32_t is_boundary;
   /* How many changes poniente_loader_changes() returns for this step. */
   int32_t num_changes;
+  /* How many weights poniente_loader_weights() returns for this step; 0 if the
+   * root of the run is not a mixture. */
+  uint64_t num_weights;
 } poniente_step;
 
 /* What changes with a step. Later versions may add kinds. */
@@ -372,6 +381,23 @@ PONIENTE_API int32_t poniente_loader_changes(const poniente_loader* loader,
                                              uint64_t step, size_t first,
                                              size_t count,
                                              poniente_change* changes);
+
+/* A component of the root mixture, and its share of the samples. The name lives
+ * until the loader is closed. */
+typedef struct poniente_weight {
+  const char* name;
+  double weight;
+} poniente_weight;
+
+/* Fills weights[0 .. count) with the shares of the root mixture's components,
+ * from number `first` on, in the bytewise order of their names. They hold at
+ * the first sample of the step, under all stages, ramps and changes so far; the
+ * shares of all components sum to 1. OUT_OF_RANGE if there are fewer
+ * (poniente_step.num_weights), or no such step. */
+PONIENTE_API int32_t poniente_loader_weights(const poniente_loader* loader,
+                                             uint64_t step, size_t first,
+                                             size_t count,
+                                             poniente_weight* weights);
 
 /* A leaf that samples come from, and how it is read now. Strings live until the
  * loader is closed. */
@@ -486,6 +512,42 @@ PONIENTE_API int32_t poniente_batch_dlpack(const poniente_batch* batch,
                                            struct DLManagedTensor** tensor);
 /* Calls the tensor's deleter. NULL has no effect. */
 PONIENTE_API void poniente_dlpack_release(struct DLManagedTensor* tensor);
+
+/* ---- Micro-batches */
+
+/* Samples begin, begin + 1, ..., end - 1 of a rank's batch, counted from 0. */
+typedef struct poniente_micro_batch {
+  uint64_t begin;
+  uint64_t end;
+} poniente_micro_batch;
+
+/* Divides the samples of a rank into consecutive micro-batches whose sizes are
+ * at most `budget` (docs/ranks.md). There are as few as possible, but not fewer
+ * than at_least; with this number, they are evened out.
+ *
+ * sizes: the size of each of the num_samples samples, in their order and in the
+ *     unit of `budget`: tokens, or any measure of work. May be NULL if
+ *     num_samples is 0.
+ * budget: a sample above it is a micro-batch of its own, the only kind that
+ *     exceeds it. With a budget of 0, each sample is one, unless sizes are 0.
+ * at_least: the least number of micro-batches, usually 0. If all ranks need the
+ *     same number, count with 0 on each rank, and then pass the greatest count
+ *     on all of them. If it is above num_samples, the last micro-batches are
+ *     empty (begin == end).
+ * micro_batches: an array of the caller, with `capacity` elements. The greater
+ *     one of num_samples and at_least is always enough. INVALID_ARGUMENT if
+ *     `capacity` is too small; nothing is written then. NULL: the micro-batches
+ *     are only counted, and `capacity` is ignored.
+ * count: set to the number of micro-batches; 0 if both num_samples and at_least
+ *     are 0.
+ *
+ * Needs no loader, and keeps no pointer. Only the arguments decide the result.
+ * May be called on any number of threads. */
+PONIENTE_API int32_t poniente_micro_batches(const uint64_t* sizes,
+                                            size_t num_samples, uint64_t budget,
+                                            size_t at_least,
+                                            poniente_micro_batch* micro_batches,
+                                            size_t capacity, size_t* count);
 
 #ifdef __cplusplus
 } /* extern "C" */

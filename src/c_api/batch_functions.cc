@@ -31,6 +31,7 @@ absl::Status GiveStep(const StepPlan& plan, const char* stage_name,
   step.temperature = plan.temperature;
   step.is_boundary = plan.is_boundary ? 1 : 0;
   step.num_changes = static_cast<int32_t>(plan.changes.size());
+  step.num_weights = plan.weights.size();
   return Give(step, kFirstSize, "poniente_step", out);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,12 @@ absl::Status OpenEval(const absl::StatusOr<Config>& config, const char* name,
                             config->OpenEval(name, loader_options));
   *out = new poniente_loader(eval, loader_options, std::move(loader));
   return absl::OkStatus();
+}
+
+absl::StatusOr<StepPlan> PlanOfStep(const Schedule& schedule, uint64_t step) {
+  if (schedule.Has(step)) return schedule.At(step);
+  return absl::OutOfRangeError(
+      absl::StrCat("the run has ended: there is no step ", step));
 }
 
 absl::StatusOr<MetricLabels> LabelsFrom(const char* const* labels) {
@@ -198,6 +205,18 @@ int32_t poniente_loader_state(const poniente_loader* loader, char** state) {
   });
 }
 
+int32_t poniente_loader_state_at(const poniente_loader* loader, uint64_t step,
+                                 char** state) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(state);
+    *state = nullptr;
+    PONIENTE_RETURN_IF_NULL(loader);
+    PONIENTE_ASSIGN_OR_RETURN(const std::string text,
+                              loader->loader->State(step));
+    return GiveText(text, state);
+  });
+}
+
 int32_t poniente_loader_resume(poniente_loader* loader, const char* state) {
   return AtBoundary([&]() -> absl::Status {
     PONIENTE_RETURN_IF_NULL(loader);
@@ -271,12 +290,8 @@ int32_t poniente_loader_step(const poniente_loader* loader, uint64_t step,
   return AtBoundary([&]() -> absl::Status {
     PONIENTE_RETURN_IF_NULL(loader);
     PONIENTE_RETURN_IF_NULL(info);
-    const Schedule& schedule = loader->loader->schedule();
-    if (!schedule.Has(step)) {
-      return absl::OutOfRangeError(
-          absl::StrCat("the run has ended: there is no step ", step));
-    }
-    const StepPlan plan = schedule.At(step);
+    PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan,
+                              PlanOfStep(loader->loader->schedule(), step));
     const BatchShare share =
         RankShare(plan.batch_size, loader->rank, loader->ranks);
     return GiveStep(plan, loader->Keep(plan.stage_name),
@@ -290,12 +305,8 @@ int32_t poniente_loader_changes(const poniente_loader* loader, uint64_t step,
   return AtBoundary([&]() -> absl::Status {
     PONIENTE_RETURN_IF_NULL(loader);
     if (count > 0) PONIENTE_RETURN_IF_NULL(changes);
-    const Schedule& schedule = loader->loader->schedule();
-    if (!schedule.Has(step)) {
-      return absl::OutOfRangeError(
-          absl::StrCat("the run has ended: there is no step ", step));
-    }
-    const StepPlan plan = schedule.At(step);
+    PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan,
+                              PlanOfStep(loader->loader->schedule(), step));
     const size_t all = plan.changes.size();
     if (first > all || count > all - first) {
       return absl::OutOfRangeError(
@@ -306,6 +317,29 @@ int32_t poniente_loader_changes(const poniente_loader* loader, uint64_t step,
       const StepChange& change = plan.changes[first + i];
       changes[i] = {KindOf(change.kind), 0, loader->Keep(change.mixture),
                     loader->Keep(change.stage), loader->Keep(ToString(change))};
+    }
+    return absl::OkStatus();
+  });
+}
+
+int32_t poniente_loader_weights(const poniente_loader* loader, uint64_t step,
+                                size_t first, size_t count,
+                                poniente_weight* weights) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    if (count > 0) PONIENTE_RETURN_IF_NULL(weights);
+    // A copy, because a change may add a component meanwhile.
+    const Schedule schedule = loader->loader->schedule();
+    PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOfStep(schedule, step));
+    const size_t all = plan.weights.size();
+    if (first > all || count > all - first) {
+      return absl::OutOfRangeError(
+          absl::StrCat("there are no ", count, " weights from number ", first,
+                       " on, step ", step, " has ", all));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      weights[i] = {loader->Keep(schedule.mixture()->names()[first + i]),
+                    plan.weights[first + i]};
     }
     return absl::OkStatus();
   });

@@ -51,6 +51,7 @@ TEST_F(CApiTest, NullForALoaderOrItsResultsIsAnError) {
   poniente_batch* batch;
   poniente_step step = {};
   poniente_run run = {};
+  poniente_weight weight;
   poniente_source source;
   char* text;
   uint64_t number;
@@ -75,12 +76,17 @@ TEST_F(CApiTest, NullForALoaderOrItsResultsIsAnError) {
   EXPECT_NULL_ERROR("step", poniente_loader_next_step(loader, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_state(none, &text));
   EXPECT_NULL_ERROR("state", poniente_loader_state(loader, nullptr));
+  EXPECT_NULL_ERROR("loader", poniente_loader_state_at(none, 0, &text));
+  EXPECT_NULL_ERROR("state", poniente_loader_state_at(loader, 0, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_resume(none, ""));
   EXPECT_NULL_ERROR("state", poniente_loader_resume(loader, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_run(none, &run));
   EXPECT_NULL_ERROR("run", poniente_loader_run(loader, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_step(none, 0, &step));
   EXPECT_NULL_ERROR("info", poniente_loader_step(loader, 0, nullptr));
+  EXPECT_NULL_ERROR("loader", poniente_loader_weights(none, 0, 0, 1, &weight));
+  EXPECT_NULL_ERROR("weights",
+                    poniente_loader_weights(loader, 0, 0, 1, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_sources(none, 0, 1, &source));
   EXPECT_NULL_ERROR("sources", poniente_loader_sources(loader, 0, 1, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_metrics(none, nullptr, &text));
@@ -144,6 +150,13 @@ TEST_F(CApiTest, NothingIsWrittenBeyondStructSize) {
   ASSERT_DONE(poniente_batch_tensor(batch.get(), "tokens", &mine.tensor));
   EXPECT_EQ(mine.after, 7);
   EXPECT_EQ(mine.tensor.struct_size, sizeof mine.tensor);
+  // A program that was built before num_weights was added.
+  poniente_step old = {};
+  old.struct_size = offsetof(poniente_step, num_weights);
+  old.num_weights = 77;
+  ASSERT_DONE(poniente_batch_step(batch.get(), &old));
+  EXPECT_EQ(old.num_samples, 6u);
+  EXPECT_EQ(old.num_weights, 77u);
   poniente_tensor unset = {};
   EXPECT_ERROR(poniente_batch_tensor(batch.get(), "tokens", &unset),
                INVALID_ARGUMENT, HasSubstr("sizeof(poniente_tensor)"));
@@ -183,13 +196,17 @@ TEST(AbiTest, StructsLieAsInTheFirstVersion) {
   EXPECT_EQ(offsetof(poniente_options, context_split), 80u);
   EXPECT_EQ(sizeof(poniente_run), 80u);
   EXPECT_EQ(offsetof(poniente_run, order_version), 76u);
-  EXPECT_EQ(sizeof(poniente_step), 80u);
+  EXPECT_EQ(sizeof(poniente_step), 88u);
   EXPECT_EQ(offsetof(poniente_step, step), 8u);
   EXPECT_EQ(offsetof(poniente_step, first_sample), 16u);
   EXPECT_EQ(offsetof(poniente_step, batch_size), 24u);
   EXPECT_EQ(offsetof(poniente_step, num_samples), 32u);
   EXPECT_EQ(offsetof(poniente_step, seq_len), 40u);
   EXPECT_EQ(offsetof(poniente_step, lr_scale), 56u);
+  EXPECT_EQ(offsetof(poniente_step, num_changes), 76u);
+  EXPECT_EQ(offsetof(poniente_step, num_weights), 80u);
+  EXPECT_EQ(sizeof(poniente_weight), 16u);
+  EXPECT_EQ(sizeof(poniente_micro_batch), 16u);
   EXPECT_EQ(sizeof(poniente_source), 32u);
   EXPECT_EQ(sizeof(poniente_sample), 32u);
   EXPECT_EQ(sizeof(poniente_tensor), 56u);

@@ -22,6 +22,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// Returns a copy of a text of the library, and frees the text.
+std::string TakeText(char* text) {
+  const std::string copy = text;
+  poniente_text_free(text);
+  return copy;
+}
+
 TEST_F(CApiTest, GivesTheBatchesOfTheLoader) {
   const auto config = Config::Parse(kRun, "run.toml", dir_.path());
   ASSERT_THAT(config, IsOk());
@@ -134,6 +141,39 @@ TEST_F(CApiTest, AStateResumesElsewhereAndIsRefusedByOtherData) {
   poniente_text_free(state);
 }
 
+TEST_F(CApiTest, AStateCanBeThatOfAnyStep) {
+  const LoaderPtr loader = Open();
+  std::vector<std::string> states;
+  std::vector<std::vector<uint32_t>> ids;
+  for (int step = 0; step < 30; ++step) {
+    char* state = nullptr;
+    ASSERT_DONE(poniente_loader_state(loader.get(), &state));
+    states.push_back(TakeText(state));
+    ids.push_back(IdsOf(Next(loader).get()));
+  }
+  const LoaderPtr fresh = Open();
+  for (uint64_t step = 0; step < 30; ++step) {
+    char* state = nullptr;
+    ASSERT_DONE(poniente_loader_state_at(loader.get(), step, &state));
+    EXPECT_EQ(TakeText(state), states[step]) << "handed out before";
+    ASSERT_DONE(poniente_loader_state_at(fresh.get(), step, &state));
+    EXPECT_EQ(TakeText(state), states[step]) << "never handed out";
+  }
+  char* state = nullptr;
+  ASSERT_DONE(poniente_loader_state_at(loader.get(), 4, &state));
+  ASSERT_DONE(poniente_loader_resume(fresh.get(), state));
+  poniente_text_free(state);
+  EXPECT_EQ(IdsOf(Next(fresh).get()), ids[4]);
+
+  ASSERT_DONE(poniente_loader_state_at(loader.get(), 30, &state));
+  poniente_text_free(state);
+  EXPECT_ERROR(poniente_loader_state_at(loader.get(), 31, &state), OUT_OF_RANGE,
+               HasSubstr("after 30 steps"));
+  EXPECT_EQ(state, nullptr);
+  EXPECT_ERROR(poniente_loader_state_at(loader.get(), UINT64_MAX, &state),
+               OUT_OF_RANGE, HasSubstr("there is no state at step"));
+}
+
 TEST_F(CApiTest, ARunIsChangedByALineForAllRanks) {
   std::string steered = kRun;
   steered.insert(steered.find("[data.mixture]"), "block_size = 6\n");
@@ -229,6 +269,49 @@ TEST_F(CApiTest, SaysWhatChangesWithAStep) {
                OUT_OF_RANGE, HasSubstr("no step 30"));
   EXPECT_ERROR(poniente_loader_changes(loader.get(), 20, 0, 1, nullptr),
                INVALID_ARGUMENT, HasSubstr("changes"));
+}
+
+TEST_F(CApiTest, SaysTheWeightsOfAStep) {
+  std::string steered = kRun;
+  steered.insert(steered.find("[data.mixture]"), "block_size = 6\n");
+  const LoaderPtr loader = Open(steered);
+  const BatchPtr batch = Next(loader);
+  EXPECT_EQ(StepOf(batch.get()).num_weights, 2u);
+  char* line = nullptr;
+  ASSERT_DONE(poniente_loader_propose(loader.get(),
+                                      "weights \"a\" 0.9 \"b\" 0.1", &line));
+  uint64_t from = 0;
+  ASSERT_DONE(poniente_loader_steer(loader.get(), line, &from));
+  poniente_text_free(line);
+  EXPECT_EQ(from, 1u);
+  poniente_weight weights[2];
+  ASSERT_DONE(poniente_loader_weights(loader.get(), 0, 0, 2, weights));
+  EXPECT_STREQ(weights[0].name, "a");
+  EXPECT_EQ(weights[0].weight, 0.5);
+  EXPECT_STREQ(weights[1].name, "b");
+  EXPECT_EQ(weights[1].weight, 0.5);
+  ASSERT_DONE(poniente_loader_weights(loader.get(), 29, 1, 1, weights));
+  EXPECT_STREQ(weights[0].name, "b");
+  EXPECT_NEAR(weights[0].weight, 0.1, 1e-12);
+  ASSERT_DONE(poniente_loader_weights(loader.get(), 29, 2, 0, nullptr));
+  for (const auto& [first, count] :
+       {std::pair<size_t, size_t>{0, 3}, {2, 1}, {3, 0}, {1, SIZE_MAX}}) {
+    EXPECT_ERROR(
+        poniente_loader_weights(loader.get(), 3, first, count, weights),
+        OUT_OF_RANGE, HasSubstr("step 3 has 2"));
+  }
+  EXPECT_ERROR(poniente_loader_weights(loader.get(), 30, 0, 1, weights),
+               OUT_OF_RANGE, HasSubstr("no step 30"));
+}
+
+TEST_F(CApiTest, ARunOfOneSourceHasNoWeights) {
+  const LoaderPtr loader =
+      Open("[data]\nsteps = 3\nbatch_size = 6\nseq_len = 20\npath = 'a'\n");
+  EXPECT_EQ(StepOf(Next(loader).get()).num_weights, 0u);
+  ASSERT_DONE(poniente_loader_weights(loader.get(), 0, 0, 0, nullptr));
+  poniente_weight weight;
+  EXPECT_ERROR(poniente_loader_weights(loader.get(), 0, 0, 1, &weight),
+               OUT_OF_RANGE, HasSubstr("step 0 has 0"));
 }
 
 TEST_F(CApiTest, SourcesHaveNamesThatLiveAsLongAsTheLoader) {
