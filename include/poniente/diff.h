@@ -41,7 +41,8 @@ using ComparisonProgress =
 // tokens of stores with the same content; stores with different content differ
 // in every token. Datasets of the program's own are compared by path,
 // fingerprint and item, not by what the items hold: with another fingerprint
-// they differ in every token. If a source is only a number of tokens, path and
+// they differ in every token. So do items of Map() and MapBatches() whose
+// functions have other names. If a source is only a number of tokens, path and
 // number must be the same. ResourceExhausted if `most_samples` were compared
 // one by one without a difference, but later samples may differ.
 absl::StatusOr<ComparedSamples> FindFirstDifference(

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/diff/run_diff.h"
+#include "index/keyed_hash.h"
 #include "index/max_samples.h"
 #include "loader/state/run_state.h"
 #include "poniente/diff.h"
@@ -47,10 +49,54 @@ uint64_t EndOfRun(const TracedRun& run) {
                    [&](uint64_t step) { return !run.schedule().Has(step); });
 }
 
+// Returns a hash of the functions above a node's child: `above`, and the node's
+// own if it makes items. A function may also read items of other children.
+uint64_t FunctionsAbove(const DatasetNode& node, const NamedNode& child,
+                        uint64_t above) {
+  if (!node.makes_items()) return above;
+  const std::optional<NodeIdentity> identity = node.identity();
+  KeyHash hash(above);
+  hash.Add(identity ? identity->parameters : node.fingerprint());
+  for (const NamedNode& other : node.children()) {
+    if (other.node != child.node) hash.Add(other.node->fingerprint());
+  }
+  return hash.key();
+}
+
+// Appends the functions above each leaf, depth first.
+void AppendFunctions(const DatasetNode& node, uint64_t above,
+                     std::vector<uint64_t>* functions) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) functions->push_back(above);
+  for (const NamedNode& child : children) {
+    if (child.shares_sources) continue;
+    AppendFunctions(*child.node, FunctionsAbove(node, child, above), functions);
+  }
+}
+
+// Returns a hash of the functions above each leaf, by number.
+std::vector<uint64_t> FunctionsOf(const TracedRun& run) {
+  const DatasetNode* top = &run.dataset();
+  // What it makes is compared sample by sample.
+  if (InfilledOf(*top) != nullptr) top = top->children()[0].node;
+  std::vector<uint64_t> depth_first;
+  AppendFunctions(*top, 0, &depth_first);
+  const std::vector<uint32_t> numbers = run.trace().tree().LeavesDepthFirst();
+  std::vector<uint64_t> functions(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    functions[numbers[i]] = depth_first[i];
+  }
+  return functions;
+}
+
 // Whether what two leaves give is the same.
 class SameTokens {
  public:
-  SameTokens(const TracedRun& a, const TracedRun& b) : a_(a), b_(b) {}
+  SameTokens(const TracedRun& a, const TracedRun& b)
+      : a_(a),
+        b_(b),
+        functions_a_(FunctionsOf(a)),
+        functions_b_(FunctionsOf(b)) {}
 
   // What each run serves as a sample.
   struct Sample {
@@ -153,6 +199,7 @@ class SameTokens {
     if (source != SourceKind::kData && a.path != b.path) {
       return Kind::kDifferent;
     }
+    if (functions_a_[leaf_a] != functions_b_[leaf_b]) return Kind::kDifferent;
     if (Node(a_, leaf_a).fingerprint() == Node(b_, leaf_b).fingerprint()) {
       return Kind::kSameItems;
     }
@@ -173,6 +220,9 @@ class SameTokens {
 
   const TracedRun& a_;
   const TracedRun& b_;
+  // Above each leaf.
+  const std::vector<uint64_t> functions_a_;
+  const std::vector<uint64_t> functions_b_;
   std::unordered_map<uint64_t, Kind> kinds_;
 };
 

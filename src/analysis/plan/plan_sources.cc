@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "config/tree/stored_width.h"
+#include "analysis/plan/plan_leaves.h"
 #include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
 #include "index/maps/repeat_map.h"
@@ -212,7 +212,6 @@ void PlanSources::AddPasses(const DatasetNode& node, const Flow& flow,
 }
 
 void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
-  PlannedRunSource& source = row->source;
   const uint32_t number = numbers_[num_leaves_++];
   const uint64_t fingerprint = node.fingerprint();
   uint32_t like = number;
@@ -221,46 +220,8 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   }
   leaves_[number] = {row, fingerprint, like};
   row->leaves.push_back({number, like});
-  const ConfigSource* const known =
-      number < sources_.size() ? &sources_[number] : nullptr;
-  source.token_bytes = StoredWidth(known, node.vocabulary());
-  if (known == nullptr) return;
-  const bool is_own = known->is_readable && known->data == nullptr;
-  if (is_own && source.is_leaf) source.kind = "own_dataset";
-  source.is_width_known = known->data != nullptr;
-  if (source.stored_tokens > 0) return;  // another view of it
-  source.location = known->location;
-  source.stored_tokens = known->tokens;
-  if (PackedItemsOf(node) != nullptr) {
-    source.left_over_tokens = 0;
-    return;
-  }
-  // Of some of the documents. (Items without a length of their own are, too.)
-  if (known->documents != nullptr || node.item_tokens() == 0) return;
-  // Windows may share their last token with the next one.
-  const PiecewiseItems* const pieces = PiecesOf(node);
-  const uint64_t shared = pieces != nullptr && pieces->items_overlap() ? 1 : 0;
-  const uint64_t windows = node.length_now().readable;
-  const uint64_t in_windows =
-      windows * (uint64_t{node.item_tokens()} - shared) +
-      (windows > 0 ? shared : 0);
-  source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);
-}
-
-void PlanSources::AddPacking(const DatasetNode& leaf,
-                             PlannedRunSource* source) {
-  const PackedItems* const packed = PackedItemsOf(leaf);
-  if (packed == nullptr) return;
-  const PackingSummary& summary = packed->packing_summary();
-  if (!source->packing.has_value()) source->packing = summary;
-  if (summary == *source->packing) return;
-  std::vector<PackingSummary>& others = source->other_packings;
-  if (std::find(others.begin(), others.end(), summary) != others.end()) return;
-  others.insert(std::upper_bound(others.begin(), others.end(), summary,
-                                 [](const auto& a, const auto& b) {
-                                   return a.window_tokens < b.window_tokens;
-                                 }),
-                summary);
+  AddStored(node, number < sources_.size() ? &sources_[number] : nullptr,
+            &row->source);
 }
 
 absl::Status PlanSources::LookUpSamples() {

@@ -74,7 +74,6 @@ class PlanSources {
   absl::Status AddNode(const DatasetNode& node, const Flow& flow,
                        const TreePosition& place, Row* row);
   void AddLeaf(const DatasetNode& node, Row* row);
-  static void AddPacking(const DatasetNode& leaf, PlannedRunSource* source);
   // Adds windows of the node that changes of length skip.
   void AddSkipped(const DatasetNode& node, double windows,
                   PlannedRunSource* source) const;

@@ -163,6 +163,15 @@ TEST_F(RunDiffTest, WeightsOfAStage) {
   EXPECT_EQ(diff.differences[0].from_step, 200u);
 }
 
+// Only the shares decide, as exactly as the library computes them: 70 and 30
+// give other ones than 0.7 and 0.3, which are rounded.
+TEST_F(RunDiffTest, WeightsOfTheSameSharesAreNoDifference) {
+  const RunDiff diff =
+      DiffWith(With("a = 0.25, rest = 0.75", "a = 2.0, rest = 6.0"));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_THAT(diff.differences, IsEmpty());
+}
+
 auto OnRamps(const std::string& ramp_a, const std::string& ramp_b) {
   return AllOf(Field("ramp_a", &RunDifference::ramp_a, ramp_a),
                Field("ramp_b", &RunDifference::ramp_b, ramp_b));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,9 @@
 #include "poniente/config.h"
 #include "poniente/diff.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/mapped_dataset.h"
 #include "poniente/trace.h"
+#include "poniente/zipped_dataset.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
 
@@ -182,6 +185,59 @@ TEST_F(OwnDatasetTest, AnotherLengthDiffersOnlyWhereOtherItemsAreRead) {
   ASSERT_OK_AND_ASSIGN(const RunDiff longer,
                        DiffRuns(all, run(Own({.items = 300})), kAllOfThem));
   EXPECT_EQ(longer.compared.first, std::nullopt);
+}
+
+// The leaf is the same.
+TEST_F(OwnDatasetTest, AnotherFunctionDiffersWhereItIsFirstRead) {
+  const auto mapped = [](const std::string& name) -> Node {
+    return Map<TokenWindow>(
+        name,
+        DatasetPtr<TokenWindow>(
+            std::make_shared<OwnWindows>(OwnWindows::Options())),
+        [](TokenWindow window) { return window; });
+  };
+  EXPECT_EQ(Diff(mapped("plain"), mapped("plain")).compared.first,
+            std::nullopt);
+  const uint64_t first = FirstReadOf("grp/mine", Traced(mapped("plain")));
+  const RunDiff diff = Diff(mapped("plain"), mapped("upper"));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_EQ(diff.compared.first->step, first);
+  ASSERT_THAT(diff.differences, SizeIs(1));
+  EXPECT_EQ(diff.differences[0].what, "nodes above 'grp/mine'");
+  EXPECT_EQ(diff.differences[0].a, DiffValue("plain"));
+  EXPECT_EQ(diff.differences[0].b, DiffValue("upper"));
+  EXPECT_EQ(diff.differences[0].from_step, first);
+}
+
+// A sample is traced to the first dataset of a Zip().
+TEST(ZipDiffTest, WhatElseAFunctionReadsDiffersToo) {
+  const auto run = [](uint64_t fingerprint) {
+    OwnWindows::Options other;
+    other.fingerprint = fingerprint;
+    const DatasetPtr<TokenWindow> one =
+        std::make_shared<OwnWindows>(OwnWindows::Options());
+    const DatasetPtr<TokenWindow> two = std::make_shared<OwnWindows>(other);
+    const DatasetPtr<TokenWindow> root =
+        Map<TokenWindow>("joined", *Zip(one, two),
+                         [](std::tuple<TokenWindow, TokenWindow> both) {
+                           return std::get<0>(std::move(both));
+                         });
+    ConfigSource source;
+    source.is_readable = true;
+    std::vector<ConfigSource> sources(2, source);
+    sources[0].path = "0";
+    sources[1].path = "1";
+    return TracedRun(
+        root, *Schedule::Create({.batch_size = 4, .seq_len = kOwnTokens}),
+        std::move(sources));
+  };
+  ASSERT_OK_AND_ASSIGN(const RunDiff same,
+                       DiffRuns(run(77), run(77), kAllOfThem));
+  EXPECT_EQ(same.compared.first, std::nullopt);
+  ASSERT_OK_AND_ASSIGN(const RunDiff diff,
+                       DiffRuns(run(77), run(78), kAllOfThem));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_EQ(diff.compared.first->step, 0u);
 }
 
 TEST_F(OwnDatasetTest, IsNotANumberOfTokens) {
