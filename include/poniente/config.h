@@ -73,8 +73,8 @@ struct ComputedThreshold {
 // Errors: InvalidArgument for mistakes in the description, NotFound and
 //     DataLoss for the stores. Every line of the message begins with
 //     file:line:column and names the key, the value and what was expected. (For
-//     a Run, only errors of its sources and schedule begin so, and only if the
-//     node was read from a file.) All mistakes in the description are reported
+//     a Run, only errors of its sources, schedule and loader begin so, and only
+//     if it was read from a file.) All mistakes in the description are reported
 //     at once, then all errors of the stores.
 class Config {
  public:
@@ -136,7 +136,8 @@ class Config {
   // loader and reads no data: sizes of batches, token type, tensors, loss
   // weights, lengths of windows, max_epochs. Then those of OpenEval() for each
   // evaluation, whose place is in front of the error. Sources that are only
-  // numbers of tokens pass. Errors: as Loader::Create().
+  // numbers of tokens pass. Errors: as Loader::Create(), with the place of
+  // [runtime] in front if the usual options would pass.
   absl::Status CheckLoader() const;
 
   // Opens a loader for the run, with loader_options() or with `options`. If the
@@ -144,7 +145,8 @@ class Config {
   // Config was made; rank 0 writes what Steer() decides, others write nothing.
   // FailedPrecondition, naming the sources, if some are only numbers of tokens;
   // if the journal has another beginning than journal(); if `options` bring
-  // another journal or journal_sink.
+  // another journal or journal_sink. An error that CheckLoader() has, too, has
+  // the same place in front.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(
       const LoaderOptions& options) const;

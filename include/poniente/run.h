@@ -233,6 +233,10 @@ struct RunStage {
   // In a nested mixture: a sample of this mixture, or a step, token or share of
   // the run.
   RunPoint start = {};
+  // How much of the run the stage takes, instead of a start; then all stages of
+  // the list state one, and they sum to 1. Readers of TOML, and Config::run(),
+  // have the starts that follow from these.
+  std::optional<double> share = std::nullopt;
   // Only stages of the run have these two, `fim_rates`, `lr_scale` and
   // `numbers`.
   std::optional<uint64_t> batch_size = std::nullopt;
@@ -500,12 +504,14 @@ struct Run {
   std::vector<std::string> catalogs = {};
   LoaderOptions loader = {};
 
-  // What relative paths are relative to. Empty: the working directory.
+  // What relative paths are relative to. Empty: the working directory. UTF-8,
+  // as all texts, because Config::ToToml() writes absolute paths.
   std::string folder = {};
 
   SourceLocation location = {};          // of [data]
   SourceLocation seq_len_location = {};  // of its seq_len
   SourceLocation journal_location = {};  // of its journal
+  SourceLocation runtime_location = {};  // of [runtime]
   // Of the entries of batch_sizes and of seq_lens, in their order.
   std::vector<SourceLocation> batch_sizes_locations = {};
   std::vector<SourceLocation> seq_lens_locations = {};

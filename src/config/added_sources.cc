@@ -30,23 +30,6 @@ namespace {
 using Mixture = MixtureDataset<TokenWindow>;
 using Names = std::span<const std::string>;
 
-// Reads the table of a change as a component of a mixture.
-absl::StatusOr<Node> ParseComponent(const Run& run, WeightRule rule,
-                                    const ComponentText& component) {
-  // A mixture must draw from something, but this component may have weight 0.
-  const std::string& name = component.name;
-  std::string text = absl::StrCat(
-      "[data]\nbatch_size = 1\nseq_len = 1\n",
-      run.shares_of == ShareOf::kUnstated ? ""
-      : run.shares_of == ShareOf::kTokens ? "shares_of = \"tokens\"\n"
-                                          : "shares_of = \"steps\"\n",
-      rule == WeightRule::kScores ? "weight_rule = \"scores\"\n" : "",
-      "[data.mixture]\n", TomlKey(name), " = ", component.description, "\n",
-      TomlKey(name + "+"), " = {weight = 1, tokens = 1}\n");
-  PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed, ParseRunText(text, ""));
-  return std::move(parsed.run.data.children[0]);
-}
-
 // Returns the mixture to which the names lead from a node of the description;
 // null if there is none.
 const Node* MixtureAt(const Node& node, Names names) {
@@ -164,7 +147,9 @@ absl::StatusOr<OpenedComponent> AddedSources::Open(const std::string& path,
   }
   PONIENTE_ASSIGN_OR_RETURN(
       const Node component,
-      ParseComponent(run_, mixture->mixture.weight_rule, text));
+      ParseComponentText(
+          absl::StrCat(TomlKey(text.name), " = ", text.description),
+          mixture->mixture.weight_rule, run_.shares_of));
   PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed,
                             CheckedRun(RunOfComponent(run_, names, component)));
   PONIENTE_ASSIGN_OR_RETURN(BuiltRun built, BuildRun(parsed.run));
@@ -250,17 +235,20 @@ namespace poniente {
 namespace {
 
 absl::StatusOr<ComponentText> TextOf(const NodeComponent& component) {
-  // A mixture must draw from something, but this component may have weight 0.
-  const Run run = {
-      .batch_size = 1,
-      .seq_len = 1,
-      .data = Mixture({component, {component.name + "+", 1, Declared(1)}})};
-  PONIENTE_RETURN_IF_ERROR(internal::CheckTextCanState(
-      run,
-      "a journal cannot state; describe it in words of your own, "
-      "RunChange::Add(), and set LoaderOptions::component_opener"));
-  PONIENTE_ASSIGN_OR_RETURN(std::string text,
-                            internal::InlineText(run.data.children[0]));
+  // A mixture must draw from something, and this component may have weight 0,
+  // or a wrong one, which the run says where the change is made.
+  NodeComponent drawn = component;
+  drawn.weight = 1;
+  const Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({drawn})};
+  PONIENTE_RETURN_IF_ERROR(
+      internal::StatedText(
+          run,
+          "a journal cannot state; describe it in words of your own, "
+          "RunChange::Add(), and set LoaderOptions::component_opener")
+          .status());
+  Node node = component.node;
+  node.weight = component.weight;
+  PONIENTE_ASSIGN_OR_RETURN(std::string text, internal::InlineText(node));
   return ComponentText{component.name, std::move(text)};
 }
 

@@ -95,19 +95,17 @@ absl::Status AsError(const RunMistakes& mistakes) {
 
 }  // namespace
 
-absl::Status CheckTextCanState(const Run& run, std::string_view cannot) {
+absl::StatusOr<std::string> StatedText(const Run& run,
+                                       std::string_view cannot) {
   RunMistakes mistakes = FindMistakes(run);
-  if (mistakes.unwritable.empty()) {
-    const std::string text = ToStatedToml(run);
-    if (MayHaveGreatInteger(text)) {
-      AddParsersMistakes(ParseRunText(text, "").status(), &mistakes);
-    }
+  if (!mistakes.unwritable.empty()) return AsError(mistakes);
+  std::string text = ToStatedToml(run);
+  if (MayHaveGreatInteger(text)) {
+    AddParsersMistakes(ParseRunText(text, "").status(), &mistakes);
   }
-  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
-    return AsError(mistakes);
-  }
+  if (!mistakes.unwritten.empty()) return AsError(mistakes);
   const std::vector<std::string> own = DatasetKeys(run);
-  if (own.empty()) return absl::OkStatus();
+  if (own.empty()) return text;
   return absl::InvalidArgumentError(
       absl::StrCat(absl::StrJoin(own, ", "),
                    own.size() == 1 ? " is a dataset" : " are datasets",
@@ -131,6 +129,7 @@ absl::StatusOr<ParsedRun> CheckedRun(const Run& run) {
   PutLocation(run.location, &checked.location);
   PutLocation(run.seq_len_location, &checked.seq_len_location);
   PutLocation(run.journal_location, &checked.journal_location);
+  PutLocation(run.runtime_location, &checked.runtime_location);
   PutLocations(run.batch_sizes_locations, &checked.batch_sizes_locations);
   PutLocations(run.seq_lens_locations, &checked.seq_lens_locations);
   // What text cannot state of these changes no token.

@@ -4,9 +4,9 @@
 #ifndef PONIENTE_CONFIG_CHECKED_RUN_H_
 #define PONIENTE_CONFIG_CHECKED_RUN_H_
 
+#include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/parse/run_parser.h"
 #include "poniente/run.h"
@@ -17,9 +17,10 @@ namespace poniente::internal {
 // resolved. InvalidArgument, with one line per mistake.
 absl::StatusOr<ParsedRun> CheckedRun(const Run& run);
 
-// Returns InvalidArgument if the run has mistakes, or datasets of the program,
-// "which " `cannot`, for example "which TOML cannot state; pack the data".
-absl::Status CheckTextCanState(const Run& run, std::string_view cannot);
+// Returns the run as TOML states it. InvalidArgument for mistakes that this
+// text would not show, for integers that it cannot state, and for datasets of
+// the program, "which " `cannot`: "which TOML cannot state; pack the data".
+absl::StatusOr<std::string> StatedText(const Run& run, std::string_view cannot);
 
 }  // namespace poniente::internal
 

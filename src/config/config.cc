@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -98,6 +99,35 @@ std::function<absl::Status(std::string_view line)> SinkOf(
     }
     return absl::OkStatus();
   };
+}
+
+// Makes the checks of a loader with the options of the description. If the
+// usual options pass, the error is about [runtime], whose place is put in
+// front.
+absl::Status CheckDescribed(const Config& config) {
+  const AsyncDataset<TokenWindow>& dataset = *config.dataset();
+  const DatasetTree tree(dataset);
+  const auto check = [&](const LoaderOptions& options) {
+    return internal::CheckBatches(tree, dataset, config.schedule(), options);
+  };
+  const absl::Status status = check(config.loader_options());
+  const SourceLocation& place = config.run().runtime_location;
+  if (status.ok() || place.file.empty() || !check(LoaderOptions()).ok()) {
+    return status;
+  }
+  return internal::Prepend(status, internal::ToString(place));
+}
+
+// `loader`; if its error is one of the description, with the place in front.
+absl::StatusOr<std::unique_ptr<Loader>> Placed(
+    absl::StatusOr<std::unique_ptr<Loader>> loader, const Config& config) {
+  if (!absl::IsInvalidArgument(loader.status())) return loader;
+  absl::Status described = CheckDescribed(config);
+  const bool is_same =
+      !described.ok() &&
+      absl::EndsWith(described.message(), loader.status().message());
+  if (is_same) return described;
+  return loader;
 }
 
 // `error`, and those of the evaluations: a line that it has is not repeated.
@@ -252,8 +282,7 @@ const Vocabulary& Config::vocabulary() const {
 }
 
 absl::Status Config::CheckLoader() const {
-  std::vector<absl::Status> errors = {internal::CheckBatches(
-      DatasetTree(*dataset()), *dataset(), schedule(), loader_options())};
+  std::vector<absl::Status> errors = {CheckDescribed(*this)};
   for (size_t i = 0; i < run().evals.size(); ++i) {
     const absl::Status opens = parts_->evals[i].CheckLoader();
     if (opens.ok()) continue;
@@ -286,8 +315,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
   }
   const internal::BuiltRun& built = parts_->built;
   if (parts_->journal_path.empty()) {
-    return Loader::Create(built.dataset, built.schedule,
-                          std::move(with_journal));
+    return Placed(
+        Loader::Create(built.dataset, built.schedule, std::move(with_journal)),
+        *this);
   }
   if (options.journal_sink || !options.journal.empty()) {
     return absl::FailedPreconditionError(
@@ -307,8 +337,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
         SinkOf(*this, parts_->journal_path, with_journal.journal,
                options.warning_sink);
   }
-  return Loader::CreateSteered(parts_->steered, journal().size(),
-                               std::move(with_journal));
+  return Placed(Loader::CreateSteered(parts_->steered, journal().size(),
+                                      std::move(with_journal)),
+                *this);
 }
 
 absl::StatusOr<Run> LoadRun(const std::string& path) {
@@ -326,16 +357,17 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 }
 
 absl::StatusOr<std::string> ToToml(const Run& run) {
-  PONIENTE_RETURN_IF_ERROR(internal::CheckTextCanState(
-      run,
-      "TOML cannot state; pack the data into a store, or state Declared() to "
-      "plan the run"));
+  PONIENTE_ASSIGN_OR_RETURN(
+      std::string text,
+      internal::StatedText(run,
+                           "TOML cannot state; pack the data into a store, or "
+                           "state Declared() to plan the run"));
   if (!run.loader.loss_weights.empty()) {
     return absl::InvalidArgumentError(
         "loader.loss_weights cannot be stated in TOML: state LossWeight() of "
         "the nodes");
   }
-  return internal::ToStatedToml(run);
+  return text;
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,

@@ -176,6 +176,7 @@ absl::StatusOr<Run> EvalRunOf(const Run& run, const RunEval& eval) {
   made.location = eval.location;
   made.seq_len_location = eval.location;
   absl::StrAppend(&made.seq_len_location.key, ".seq_len");
+  made.runtime_location = run.runtime_location;
   PONIENTE_ASSIGN_OR_RETURN(std::vector<Node> parts,
                             PartsOf(run, eval, made.seq_len));
   const bool is_shuffled = !eval.data.shuffle.has_value() ||

@@ -208,6 +208,11 @@ TEST_F(AddedComponentTest, ItsTextSaysWhatTheValuesSay) {
       R"(path = "p" }, q = { weight = 0.0, path = "q" } }, )"
       R"(stages = [{ start_sample = 100, weights = { q = 1.0 } }] } )"
       R"(why "week three")");
+  // Alone, nothing would be drawn of these; their weights are checked later.
+  EXPECT_EQ(text({"none", 0, Source("p")}),
+            R"(add "none" { weight = 0.0, path = "p" } why "week three")");
+  EXPECT_EQ(text({"unstated", {}, Source("p")}),
+            R"(add "unstated" { path = "p" } why "week three")");
   EXPECT_THAT(AddComponent({"m", 1, Use("shared", Source("p"))}),
               StatusIs(kInvalid, HasSubstr("Use()")));
   EXPECT_THAT(AddComponent({"", 1, Source("p")}),
@@ -244,8 +249,15 @@ TEST_F(AddedComponentTest, WhatIsWrongIsSaid) {
               StatusIs(kInvalid, HasSubstr("data.mixture.new needs a weight")));
   EXPECT_THAT(error("new", "{path = \"nowhere\", weight = 1}").message(),
               AllOf(HasSubstr("data.mixture.new"), HasSubstr("nowhere")));
-  EXPECT_THAT(error("new", "{path = \"d\", weight = -1}"),
-              StatusIs(kInvalid, HasSubstr("data.mixture.new.weight")));
+  EXPECT_THAT(
+      error("new", "{path = \"d\", weight = -1}"),
+      StatusIs(kInvalid, HasSubstr("data.mixture.new.weight must be finite and "
+                                   "at least 0, got -1")));
+  EXPECT_THAT(error("new",
+                    "{mixture = {x = {path = \"d\", weight = 2}}, "
+                    "weights_sum = 1, weight = 0}"),
+              StatusIs(kInvalid, HasSubstr("data.mixture.new has weights that "
+                                           "sum to 2, not 1")));
   EXPECT_THAT(error("new", "{use = \"d\", weight = 1}"),
               StatusIs(kInvalid, HasSubstr("data.nodes does not have")));
   EXPECT_THAT(error("new", "{tokens = 100, weight = 1}"),

@@ -283,6 +283,39 @@ TEST_F(ConfigTest, TheChecksOfALoaderNeedNoLoader) {
                        HasSubstr("only a number of tokens")));
 }
 
+TEST_F(ConfigTest, AnErrorOfRuntimeHasItsPlace) {
+  const std::string data = kData;
+  const std::string place = "t.toml:14:1: runtime: ";
+  for (const auto& [runtime, error] : std::map<std::string, std::string>{
+           {"token_type = 'u8'\ntensors = ['labels']\n", "labels mark"},
+           {"even_work = true\n", "even_work divides samples"},
+           {"labels_beyond_sample = true\nattention_across_documents = true\n"
+            "even_work = true\n",
+            "even_work divides samples"}}) {
+    ASSERT_OK_AND_ASSIGN(const Config config,
+                         Parse(data + "[runtime]\n" + runtime));
+    EXPECT_THAT(config.CheckLoader(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         ::testing::StartsWith(place + error)));
+    EXPECT_EQ(config.OpenLoader().status(), config.CheckLoader());
+  }
+  // What the program asks for stands in no file, nor does what data cause.
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(data + "[runtime]\n"));
+  LoaderOptions options = config.loader_options();
+  options.tensors = {BatchTensor::kLabels};
+  EXPECT_THAT(config.OpenLoader(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::StartsWith("labels mark")));
+  ASSERT_OK_AND_ASSIGN(
+      const Config ends,
+      Parse(absl::StrReplaceAll(
+                data, {{"seq_len = 20", "seq_len = 20\nblock_size = 10"},
+                       {"path = \"a\"", "path = \"a\", max_epochs = 1"}}) +
+            "[runtime]\n"));
+  EXPECT_THAT(ends.CheckLoader(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           Not(HasSubstr("runtime"))));
+}
+
 TEST_F(ConfigTest, ABatchIsOneSubmissionThroughIoUring) {
   const auto config =
       Parse(absl::StrCat(kData, "[runtime]\nio = 'buffered'\n"));

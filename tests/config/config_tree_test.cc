@@ -844,5 +844,31 @@ TEST_F(ConfigTreeTest, AnErrorOfAChangeOfSizeNamesItsLine) {
                            "(seq_len 20) starts at token 9999")));
 }
 
+TEST_F(ConfigTreeTest, SourcesOfOnePathThatAreFilledInTheMiddleAreNamed) {
+  const std::string sizes =
+      "[data]\nsteps = 30\nbatch_size = 8\nseq_len = 20\n";
+  const std::string fim =
+      "fill_in_the_middle = { prefix = 1, middle = 2, suffix = 3 }";
+  EXPECT_THAT(
+      TryParse(sizes + "[data.mixture]\n\"x/y\" = { weight = 1, path = 'a', " +
+               fim + " }\nx = { weight = 1, flat = { y = { path = 'c', " + fim +
+               " } } }\n"),
+      StatusIs(testing::kInvalid,
+               AllOf(::testing::StartsWith("t.toml:7:"),
+                     HasSubstr(": data.mixture.x.flat.y.fill_in_the_middle: "
+                               "fill_in_the_middle is stated twice for 'x/y', "
+                               "also at t.toml:6:"),
+                     HasSubstr("rename one of them"))));
+  // Stated once, for both.
+  EXPECT_THAT(
+      TryParse(sizes + fim +
+               "\n[data.mixture]\n\"x/y\" = { weight = 1, path = 'a' }\n"
+               "x = { weight = 1, flat = { y = { path = 'c' } } }\n"),
+      StatusIs(testing::kInvalid,
+               AllOf(::testing::StartsWith("t.toml:5:"),
+                     HasSubstr("twice for 'x/y': two sources have this path"),
+                     ::testing::Not(HasSubstr("also at")))));
+}
+
 }  // namespace
 }  // namespace poniente

@@ -500,8 +500,10 @@ TEST_F(EvalsTest, CheckLoaderRefusesAnEvaluationThatCannotBeOpened) {
               StatusIs(kInvalid, HasSubstr("token_type u8")));
   EXPECT_THAT(
       config.CheckLoader(),
-      StatusIs(kInvalid, AllOf(HasSubstr("data.eval.late: token_type u8"),
-                               HasSubstr("data.eval.later: "))));
+      StatusIs(kInvalid,
+               AllOf(HasSubstr("t.toml:6:1: data.eval.late: t.toml:10:1: "
+                               "runtime: token_type u8"),
+                     HasSubstr("t.toml:8:1: data.eval.later: "))));
 }
 
 TEST_F(EvalsTest, ASourceOfWhichNothingIsLeftIsNamedWithTheReason) {

@@ -187,6 +187,15 @@ class RandomRun {
     return stage;
   }
 
+  std::string NestedStages() {
+    if (!Chance(4)) return absl::StrCat("{ ", NestedStage(), " }");
+    return OneOf(
+        {"{ share = 0.25, weights = { u = 2 } }, "
+         "{ share = 0.75, weights = { v = 3 } }",
+         "{ share = 0.5 }, { share = 0.25, name = \"n\" }, "
+         "{ share = 0.25, weights = { u = 4 }, ramp_share = 0.0625 }"});
+  }
+
   // An inline table.
   std::string Node(int depth) {
     const uint64_t kind = depth >= 3 ? 0 : Below(6);
@@ -201,7 +210,7 @@ class RandomRun {
     }
     if (kind == 5) {
       const std::string stages =
-          Chance(2)   ? absl::StrCat(", stages = [{ ", NestedStage(), " }]")
+          Chance(2)   ? absl::StrCat(", stages = [", NestedStages(), "]")
           : Chance(4) ? ", weights_sum = 1.3"
                       : "";
       return absl::StrCat("{ mixture = { u = { weight = 1, ", Leaf(),
@@ -213,11 +222,19 @@ class RandomRun {
     return absl::StrCat("{ ", Leaf(), Modifiers(), Shuffle(), " }");
   }
 
+  // Endless, so that its stages may start at places in the run.
+  std::string OpenMixture() {
+    return absl::StrCat(
+        "{ mixture = { u = { weight = 1, ", Leaf(), " }, v = { weight = 0.3, ",
+        Leaf(), " } }, block_size = 16, stages = [", NestedStages(), "] }");
+  }
+
   std::string Component() {
     std::string node =
         Chance(6) ? "{ path = \"d\", documents = { scores = \"d.f32\", "
                     "at_least = 5 } }"
-                  : Node(1);
+        : ends_ && Chance(8) ? OpenMixture()
+                             : Node(1);
     node.insert(
         1, absl::StrCat(" weight = ", 1 + Below(5), ".", Below(1000), ","));
     if (Chance(4)) node.insert(1, " loss_weight = 0.25,");
@@ -250,12 +267,24 @@ class RandomRun {
     return absl::StrCat("start_step = ", step, "\n");
   }
 
+  // In sixteenths of the run, whose sums are exact.
+  std::string StagesByShare() {
+    std::string text;
+    for (uint64_t left = 16; left > 0;) {
+      const uint64_t share = 1 + Below(left);
+      left -= share;
+      absl::StrAppend(&text, "[[data.stages]]\nshare = ",
+                      static_cast<double>(share) / 16, "\n");
+      if (Chance(3)) absl::StrAppend(&text, "name = \"left ", left, "\"\n");
+      if (Chance(3)) text += "lr_scale_end = 0.5\n";
+      if (is_mixture_ && Chance(2)) text += "weights = { x = 0.5 }\n";
+    }
+    return text;
+  }
+
   std::string Stages() {
     std::string text;
-    if (ends_ && Chance(9)) {
-      return "[[data.stages]]\nshare = 0.25\n[[data.stages]]\nshare = "
-             "0.75\nlr_scale_end = 0.5\n";
-    }
+    if (ends_ && Chance(9)) return StagesByShare();
     uint64_t step = 5;
     for (uint64_t i = Below(4); i > 0; --i, step += 3 + Below(10)) {
       absl::StrAppend(&text, "[[data.stages]]\n", StartOfStage(step));

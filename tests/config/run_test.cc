@@ -60,6 +60,40 @@ std::vector<std::string> SamplesOf(const Config& config, uint64_t step) {
   return lines;
 }
 
+// Where all stages start at shares of the run, the first at its start: states
+// how much of it each takes instead. Returns whether it does.
+bool StateShares(std::vector<RunStage>* stages) {
+  const auto is_share = [](const RunStage& stage) {
+    return stage.start.unit == RunPoint::Unit::kShareOfSteps ||
+           stage.start.unit == RunPoint::Unit::kShareOfTokens;
+  };
+  if (stages->empty() || stages->front().start.share != 0 ||
+      !std::all_of(stages->begin(), stages->end(), is_share)) {
+    return false;
+  }
+  for (size_t i = 0; i < stages->size(); ++i) {
+    const bool is_last = i + 1 == stages->size();
+    const double end = is_last ? 1 : (*stages)[i + 1].start.share;
+    RunStage& stage = (*stages)[i];
+    stage.share = end - stage.start.share;
+    stage.start = RunPoint();
+  }
+  return true;
+}
+
+// The same for the mixtures at and below a node, whose first stage is not kept.
+bool StateNestedShares(Node* node) {
+  bool states = false;
+  std::vector<RunStage> stages = node->stages;
+  if (!stages.empty()) {
+    stages.insert(stages.begin(), RunStage{.start = Share(0)});
+    states = StateShares(&stages);
+    if (states) node->stages = std::move(stages);
+  }
+  for (Node& child : node->children) states |= StateNestedShares(&child);
+  return states;
+}
+
 class RunTest : public SmallStores {
  protected:
   void SetUp() override {
@@ -225,9 +259,23 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     ASSERT_TRUE(again == *run);
     ASSERT_EQ(ToToml(again).value(), written);
     texts += written;
+    Description by_shares = *run;
+    bool states_shares = StateShares(&by_shares.stages);
+    states_shares |= StateNestedShares(&by_shares.data);
+    if (states_shares) {
+      ASSERT_OK_AND_ASSIGN(const std::string shares, ToToml(by_shares));
+      ASSERT_OK_AND_ASSIGN(const Description from_shares,
+                           ParseRun(shares, "s.toml", dir_.path()));
+      ASSERT_TRUE(from_shares == *run) << shares;
+      texts += shares;
+    }
     if (!parsed.ok()) continue;
     ++valid;
     ExpectSame(*parsed, *created);
+    if (states_shares) {
+      ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(by_shares));
+      ExpectSame(*parsed, described);
+    }
     ASSERT_OK_AND_ASSIGN(const Config reread,
                          Config::Parse(written, "u.toml", dir_.path()));
     ExpectSame(*parsed, reread);
@@ -242,12 +290,66 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
       continue;
     }
     const std::string name(key.name);
-    EXPECT_TRUE(absl::StrContains(texts, name + " = ") ||
-                absl::StrContains(texts, "[" + name) ||
-                absl::StrContains(texts, "." + name))
+    // Whole keys: not the end of start_share, nor a table [data.nodes.shared].
+    const std::vector<std::string> forms = {
+        "\n" + name + " = ", " " + name + " = ", "[" + name + "]",
+        "." + name + "]", "." + name + "."};
+    EXPECT_TRUE(std::any_of(forms.begin(), forms.end(),
+                            [&texts](const std::string& form) {
+                              return absl::StrContains(texts, form);
+                            }))
         << "no run states " << name << " of "
         << internal::KeyTableName(key.table);
   }
+}
+
+TEST_F(RunTest, StagesMayStateSharesOfTheRun) {
+  Description run = Small();
+  run.shares_of = ShareOf::kSteps;
+  run.data = Mixture({{"a", 1, Source("a")},
+                      {"m", 1,
+                       Mixture({{"u", 1, Source("b")}, {"v", 2, Source("c")}})
+                           .Stages({{.share = 0.25, .weights = {{"u", 5}}},
+                                    {.share = 0.75, .weights = {{"u", 3}}}})}});
+  run.stages = {{.name = "first", .share = 0.125},
+                {.name = "then", .share = 0.625, .weights = {{"a", 2}}},
+                {.share = 0.25, .lr_scale_end = 0.5}};
+  ASSERT_OK_AND_ASSIGN(const std::string text, ToToml(run));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("[[data.mixture.m.stages]]\nshare = 0.25\n"),
+            HasSubstr("[[data.mixture.m.stages]]\nshare = 0.75\n"),
+            HasSubstr("[[data.stages]]\nshare = 0.125\nname = \"first\"\n"),
+            HasSubstr("[[data.stages]]\nshare = 0.625\nname = \"then\"\n"),
+            HasSubstr("[[data.stages]]\nshare = 0.25\nlr_scale_end = 0.5\n"),
+            Not(HasSubstr("start"))));
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  ASSERT_EQ(config.run().stages.size(), 3u);
+  const double starts[] = {0, 0.125, 0.75};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(config.run().stages[i].start, Share(starts[i])) << i;
+    EXPECT_FALSE(config.run().stages[i].share.has_value()) << i;
+  }
+  // The nested mixture's first stage has become its components' own weights.
+  const Node& nested = config.run().data.children[1];
+  EXPECT_EQ(nested.children[0].weight, 5);
+  ASSERT_EQ(nested.stages.size(), 1u);
+  EXPECT_EQ(nested.stages[0].start, Share(0.25));
+  ASSERT_OK_AND_ASSIGN(const Config parsed,
+                       Config::Parse(text, "t.toml", dir_.path()));
+  ExpectSame(config, parsed);
+
+  const auto error_of = [&run](const auto& change) {
+    Description changed = run;
+    change(changed);
+    return std::string(Config::Create(changed).status().message());
+  };
+  EXPECT_EQ(error_of([](auto& of) { of.stages[1].start = Steps(9); }),
+            "data.stages[1].share cannot be combined with a start");
+  EXPECT_THAT(error_of([](auto& of) { of.stages[1].share = 0.5; }),
+              HasSubstr("data.stages have shares that sum to 0.875, not to 1"));
+  EXPECT_THAT(error_of([](auto& of) { of.stages[2].share.reset(); }),
+              HasSubstr("data.stages must all state a share, or none of them"));
 }
 
 TEST_F(RunTest, EveryDifferenceOfTwoDescriptionsIsSeen) {
@@ -274,6 +376,7 @@ TEST_F(RunTest, EveryDifferenceOfTwoDescriptionsIsSeen) {
       [](auto& of) { of.batch_sizes = {{.start = Steps(9)}}; },
       [](auto& of) { of.seq_lens = {{.start = Steps(9)}}; },
       [](auto& of) { of.stages = {{.start = Steps(9)}}; },
+      [](auto& of) { of.stages = {{.share = 1}}; },
       [](auto& of) { of.data.children[1].children[0].take = 9; },
       // Another object, though its items are the same.
       [](auto& of) { of.data.children[1].children[1].dataset = OwnDataset(); },

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/arguments.h"
@@ -339,7 +340,10 @@ int RunConfig(const std::vector<std::string>& args) {
   const absl::StatusOr<Config> config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
   const absl::Status opens = config->CheckLoader();
-  if (!opens.ok()) return FailConfig(internal::Prepend(opens, path));
+  if (!opens.ok()) {
+    const bool has_place = absl::StartsWith(opens.message(), path + ":");
+    return FailConfig(has_place ? opens : internal::Prepend(opens, path));
+  }
   if (as_json) {
     PrintJson(ConfigToJson(*config));
   } else if (arguments->Has("print")) {

@@ -184,14 +184,25 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
                             Node* spec, int depth, bool weights_follow) {
   const toml::table* children = table.Table(key);
   if (children == nullptr) return;
-  const bool weighted = spec->kind == NodeKind::kMixture;
   TableReader named(*children, table.LocationOf(key), errors_);
+  const bool is_drawn = ParseChildren(named, depth, spec);
+  if (IsFull()) return;
+  if (spec->children.empty()) {
+    named.ErrorHere("has no components");
+  } else if (spec->kind == NodeKind::kMixture && !is_drawn && !weights_follow) {
+    named.ErrorHere("has weights that are all zero: nothing could be drawn");
+  }
+}
+
+bool NodeParser::ParseChildren(TableReader& named, int depth, Node* parent) {
+  const bool weighted = parent->kind == NodeKind::kMixture;
+  const std::vector<std::string> names = named.KeysInOrder();
   bool is_drawn = false;
-  spec->children.reserve(children->size());
-  for (const std::string& name : named.KeysInOrder()) {
-    if (IsFull()) return;
+  parent->children.reserve(names.size());
+  for (const std::string& name : names) {
+    if (IsFull()) break;
     const toml::table* child = named.Table(name);
-    Node& made = spec->children.emplace_back();
+    Node& made = parent->children.emplace_back();
     made.name = name;
     if (name.empty()) {
       named.Error(
@@ -209,20 +220,16 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
     if (weighted) {
       made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
       const auto weight =
-          ParseWeight(reader, "weight", spec->mixture.weight_rule);
+          ParseWeight(reader, "weight", parent->mixture.weight_rule);
       // A wrong one is reported already.
       if (reader.Has("weight")) made.weight = weight.value_or(1);
-      is_drawn |= IsDrawn(*spec, WeightOf(made));
+      is_drawn |= IsDrawn(*parent, WeightOf(made));
     } else if (reader.Has("weight")) {
       reader.Error("weight", "is allowed only for components of a mixture");
     }
     reader.Finish();
   }
-  if (spec->children.empty()) {
-    named.ErrorHere("has no components");
-  } else if (weighted && !is_drawn && !weights_follow) {
-    named.ErrorHere("has weights that are all zero: nothing could be drawn");
-  }
+  return is_drawn;
 }
 
 void NodeParser::ParseSequence(TableReader& table, Node* spec, int depth) {

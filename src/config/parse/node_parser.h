@@ -39,6 +39,11 @@ class NodeParser {
   void Parse(TableReader& table, NodePosition at, Node* spec,
              bool weights_follow);
 
+  // Appends the children of a flat node or a mixture to `parent`, from a table
+  // of nodes by name. `depth` is that of `parent`. Returns whether a mixture
+  // draws from any of them.
+  bool ParseChildren(TableReader& named, int depth, Node* parent);
+
   // Parses [[data.datasets]]: components of weight 1 unless stated. A component
   // without a name is named after the last part of its path.
   void ParseDatasets(TableReader& data, const toml::array& datasets,

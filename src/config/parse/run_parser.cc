@@ -2,6 +2,7 @@
 #include "config/parse/run_parser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/budget_parser.h"
@@ -249,17 +250,43 @@ absl::Status SyntaxError(const toml::parse_error& error,
       absl::StrCat(place, ": ", OneLine(error.description())));
 }
 
-}  // namespace
-
-absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
-                                       const std::string& file) {
+absl::Status ParseToml(std::string_view text, const std::string& file,
+                       toml::table* root) {
   PONIENTE_RETURN_IF_ERROR(CheckDottedKeys(text, file));
-  toml::table root;
   try {
-    root = toml::parse(text, std::string_view(file));
+    *root = toml::parse(text, std::string_view(file));
   } catch (const toml::parse_error& error) {
     return SyntaxError(error, file);
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Node> ParseComponentText(std::string_view text, WeightRule rule,
+                                        ShareOf share_of) {
+  toml::table root;
+  PONIENTE_RETURN_IF_ERROR(ParseToml(text, "", &root));
+  ErrorList errors;
+  SourceLocation location;
+  location.key = "data.mixture";
+  TableReader named(root, location, &errors);
+  Run run;
+  Node& mixture = run.data;
+  mixture.kind = NodeKind::kMixture;
+  mixture.mixture.weight_rule = rule;
+  NodeParser(&errors, share_of).ParseChildren(named, 0, &mixture);
+  CheckWeightsStated(mixture, &errors);
+  CheckNestedStarts(mixture, "", &errors);
+  CheckWeightsSums(run, &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  return std::move(mixture.children[0]);
+}
+
+absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
+                                       const std::string& file) {
+  toml::table root;
+  PONIENTE_RETURN_IF_ERROR(ParseToml(text, file, &root));
   ErrorList errors;
   ParsedRun parsed;
   Run& run = parsed.run;
@@ -281,6 +308,7 @@ absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
   if (const toml::table* runtime = top.Table("runtime")) {
     TableReader reader(*runtime, top.LocationOf("runtime"), &errors,
                        {KeyTable::kRuntime});
+    run.runtime_location = reader.location();
     ParseRuntime(reader, &run);
   }
   // Other tables of that form are the trainer's.

@@ -26,6 +26,13 @@ struct ParsedRun {
 absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
                                        const std::string& file);
 
+// Parses a component that a run gets while it goes on: `text` is its name and
+// table, "forum = { weight = 0.2, path = 'forum' }". `rule` is that of its
+// mixture, and `share_of` that of the run. Errors as above, with keys below
+// data.mixture.
+absl::StatusOr<Node> ParseComponentText(std::string_view text, WeightRule rule,
+                                        ShareOf share_of);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_CONFIG_PARSE_RUN_PARSER_H_

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/infilled_sources.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "config/tree/schedule_builder.h"
 #include "dataset/joined_path.h"
 #include "poniente/extend/infilled_dataset.h"
@@ -90,12 +92,30 @@ class Finder {
   std::vector<Found> found_;
 };
 
+// Names may have slashes, so two sources may have one path. OK if none do.
+absl::Status CheckPaths(const std::vector<Found>& found) {
+  std::map<std::string_view, const SourceLocation*> stated;
+  for (const Found& one : found) {
+    const auto [other, is_new] =
+        stated.try_emplace(one.source.path, one.location);
+    if (is_new) continue;
+    const std::string at = ToString(*one.location);
+    const std::string before = ToString(*other->second);
+    return absl::InvalidArgumentError(absl::StrCat(
+        at, ": fill_in_the_middle is stated twice for '", one.source.path, "'",
+        before == at ? "" : absl::StrCat(", also at ", before),
+        ": two sources have this path; rename one of them"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<DatasetPtr<TokenWindow>> FillInTheMiddle(
     const Run& run, const Schedule& schedule, DatasetPtr<TokenWindow> dataset) {
   const std::vector<Found> found = Finder(run, schedule).Find();
   if (found.empty()) return dataset;
+  PONIENTE_RETURN_IF_ERROR(CheckPaths(found));
   std::vector<InfilledSource> sources;
   for (const Found& one : found) sources.push_back(one.source);
   absl::StatusOr<DatasetPtr<TokenWindow>> made =

@@ -165,9 +165,13 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
 
 absl::Status ConfigSources::OpenCatalogs() {
   for (const std::string& folder : run_.catalogs) {
-    PONIENTE_ASSIGN_OR_RETURN(StoreCatalog catalog,
-                              StoreCatalog::Open(Located(folder)));
-    catalogs_.push_back(std::move(catalog));
+    absl::StatusOr<StoreCatalog> catalog = StoreCatalog::Open(Located(folder));
+    if (!catalog.ok()) {
+      return Prepend(
+          catalog.status(),
+          absl::StrCat(ToString(run_.runtime_location), ".catalogs"));
+    }
+    catalogs_.push_back(*std::move(catalog));
   }
   return absl::OkStatus();
 }

@@ -45,7 +45,11 @@ void AddRates(const RunStage& stage, bool is_resolved, Keys* keys) {
 
 Keys StatedStage(const RunStage& stage) {
   Keys keys;
-  AddPoint(kStart, stage.start, &keys);
+  // A parser refuses both.
+  if (!stage.share || stage.start != RunPoint()) {
+    AddPoint(kStart, stage.start, &keys);
+  }
+  if (stage.share) keys.Add("share", Float(*stage.share));
   AddShares(stage, &keys);
   keys.AddIf("batch_size", stage.batch_size);
   if (stage.seq_len) keys.Add("seq_len", uint64_t{*stage.seq_len});

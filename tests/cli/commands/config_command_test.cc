@@ -184,11 +184,13 @@ TEST_F(ConfigCommandTest, WhatALoaderWouldRefuseIsRefused) {
   };
   EXPECT_EQ(config("token_type = 'u16'\n").exit_code, 0);
   EXPECT_THAT(config("token_type = 'u8'\n"),
-              FailsWith(1, HasSubstr("run.toml: token_type u8 does not hold "
-                                     "the ids of 'x', which has 50000")));
+              FailsWith(1, HasSubstr("run.toml:8:1: runtime: token_type u8 "
+                                     "does not hold the ids of 'x', which has "
+                                     "50000")));
   EXPECT_THAT(config("tensors = ['labels']\n"),
-              FailsWith(1, HasSubstr("run.toml: labels mark what is to be "
-                                     "ignored by -100")));
+              FailsWith(1, AllOf(HasSubstr("run.toml:8:1: runtime: labels mark "
+                                           "what is to be ignored by -100"),
+                                 ::testing::Not(HasSubstr("run.toml: ")))));
   EXPECT_THAT(config("", "batch_size = 4_000_000_000\nseq_len = 65536\n"),
               FailsWith(1, HasSubstr("run.toml: a batch of 4000000000 x 65536 "
                                      "tokens")));
