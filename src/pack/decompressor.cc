@@ -21,6 +21,21 @@ constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+
+// What files of a format are named, and what they begin with.
+struct FileFormat {
+  Compression compression;
+  const char* ending;
+  const char* name;
+  std::string_view magic;
+};
+constexpr FileFormat kFileFormats[] = {
+    {Compression::kGzip, ".gz", "gzip", kGzipMagic},
+    {Compression::kZstd, ".zst", "zstd", kZstdMagic},
+    {Compression::kBzip2, ".bz2", "bzip2", "BZh"},
+    {Compression::kXz, ".xz", "xz", "\xfd\x37zXZ"},
+};
+
 // Behind a byte of 0x50 to 0x5f.
 constexpr std::string_view kSkippableMagic = "\x2a\x4d\x18";
 
@@ -34,11 +49,12 @@ bool IsSkippable(std::string_view begin) {
   return MayBeSkippable(begin) && begin.substr(1).starts_with(kSkippableMagic);
 }
 
-// Returns what the end of the name says; kNone if it says neither.
-Compression CompressionNamed(std::string_view name) {
-  if (absl::EndsWithIgnoreCase(Absl(name), ".gz")) return Compression::kGzip;
-  if (absl::EndsWithIgnoreCase(Absl(name), ".zst")) return Compression::kZstd;
-  return Compression::kNone;
+// Returns the format that the end of the name says; null if it says none.
+const FileFormat* FormatNamed(std::string_view name) {
+  for (const FileFormat& format : kFileFormats) {
+    if (absl::EndsWithIgnoreCase(Absl(name), format.ending)) return &format;
+  }
+  return nullptr;
 }
 
 std::string HexByte(char byte) {
@@ -172,25 +188,19 @@ absl::StatusOr<std::unique_ptr<Decompressor>> Make(const std::string& name) {
 }  // namespace
 
 Compression CompressionOf(std::string_view begin) {
-  if (begin.starts_with(kGzipMagic)) return Compression::kGzip;
-  if (begin.starts_with(kZstdMagic) || IsSkippable(begin)) {
-    return Compression::kZstd;
+  for (const FileFormat& format : kFileFormats) {
+    if (begin.starts_with(format.magic)) return format.compression;
   }
-  if (begin.starts_with("BZh")) return Compression::kBzip2;
-  constexpr std::string_view kXz = "\xfd\x37zXZ";
-  return begin.starts_with(kXz) ? Compression::kXz : Compression::kNone;
+  return IsSkippable(begin) ? Compression::kZstd : Compression::kNone;
 }
 
 absl::Status CheckBegin(const std::string& name, std::string_view begin) {
-  const Compression named = CompressionNamed(name);
-  if (named == Compression::kNone ||
-      CompressionOf(begin) != Compression::kNone) {
+  const FileFormat* const named = FormatNamed(name);
+  if (named == nullptr || CompressionOf(begin) != Compression::kNone) {
     return absl::OkStatus();
   }
-  const bool is_gzip = named == Compression::kGzip;
-  const char* const format = is_gzip ? "gzip" : "zstd";
-  std::string magic(is_gzip ? kGzipMagic : kZstdMagic);
-  if (!is_gzip && MayBeSkippable(begin)) {
+  std::string magic(named->magic);
+  if (named->compression == Compression::kZstd && MayBeSkippable(begin)) {
     magic = absl::StrCat(Absl(begin.substr(0, 1)), Absl(kSkippableMagic));
   }
   size_t at = 0;
@@ -201,14 +211,26 @@ absl::Status CheckBegin(const std::string& name, std::string_view begin) {
       begin.empty() ? "is empty (0 bytes)"
       : at == begin.size()
           ? absl::StrCat("ends at byte ", at, ", within the ", magic.size(),
-                         " bytes that ", format, " begins with")
-          : absl::StrCat("does not begin as ", format, " does (byte ", at,
+                         " bytes that ", named->name, " begins with")
+          : absl::StrCat("does not begin as ", named->name, " does (byte ", at,
                          " is ", HexByte(begin[at]), ", not ",
                          HexByte(magic[at]), ")");
   return absl::DataLossError(absl::StrCat(
-      "'", name, "' is named ", is_gzip ? ".gz" : ".zst", " but ", found,
+      "'", name, "' is named ", named->ending, " but ", found,
       ": it is truncated or damaged; copy the file again, or create it again; "
       "rename it if it is plain text"));
+}
+
+absl::Status CheckNotCut(const std::string& name, std::string_view all) {
+  if (all == kGzipMagic.substr(0, 1)) {
+    return Damaged(name, all.size(), "gzip", kCutShort);
+  }
+  // The first byte of zstd alone is the text "(".
+  if (all.size() > 1 && all.size() < kZstdMagic.size() &&
+      kZstdMagic.starts_with(all)) {
+    return Damaged(name, all.size(), "zstd", kCutShort);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Decompressor>> Decompressor::Create(

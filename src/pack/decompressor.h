@@ -23,9 +23,14 @@ inline constexpr size_t kMagicBytes = 6;
 Compression CompressionOf(std::string_view begin);
 
 // Checks a file by its first bytes, as for CompressionOf(). DataLoss, with the
-// place, if it is named .gz or .zst, in any case, but does not begin like a
-// compressed file: else damaged data would pass as text or as an empty file.
+// place, if it is named .gz, .zst, .bz2 or .xz, in any case, but does not begin
+// like a compressed file: else damaged data would pass as text or as an empty
+// file.
 absl::Status CheckBegin(const std::string& name, std::string_view begin);
+
+// Checks a stream, whose name says nothing, by all of its bytes. DataLoss if
+// they are the beginning of what gzip or zstd begins with, and are not text.
+absl::Status CheckNotCut(const std::string& name, std::string_view all);
 
 // A stream of gzip members or zstd frames, one after another, as gzip and zstd
 // decompress them: zeros after the last gzip member are ignored, and so are

@@ -103,6 +103,8 @@ absl::Status PackFile::ReadOnce(size_t bytes, TextBuffer* to) {
 
 absl::Status PackFile::LookAtBegin(TextBuffer* begin) {
   PONIENTE_RETURN_IF_ERROR(CheckBegin(input_.path, begin->view()));
+  // If they are fewer than kMagicBytes, they are the whole stream.
+  PONIENTE_RETURN_IF_ERROR(CheckNotCut(Name(), begin->view()));
   begin_is_known_ = true;
   PONIENTE_ASSIGN_OR_RETURN(
       decompressor_,

@@ -419,6 +419,12 @@ TEST(CompressedInputTest, OneThatDoesNotBeginAsItsNameSaysIsAnError) {
       {"x.zst", flipped(Skippable("a"), 2), "byte 2 is 0x5d, not 0x4d"},
       {"x.gz", lines, "byte 0 is 0x7b, not 0x1f"},
       {"x.zst", lines, "byte 0 is 0x7b, not 0x28"},
+      {"x.jsonl.bz2", "", ".bz2 but is empty (0 bytes)"},
+      {"x.txt.bz2", "BZ", ".bz2 but ends at byte 2, within the 3 bytes"},
+      {"X.BZ2", "BZg9", "as bzip2 does (byte 2 is 0x67, not 0x68)"},
+      {"x.bz2", lines, "byte 0 is 0x7b, not 0x42"},
+      {"x.xz", "\xfd\x37zX", ".xz but ends at byte 4, within the 5 bytes"},
+      {"x.jsonl.xz", "\xfc\x37zXZ", "as xz does (byte 0 is 0xfc, not 0xfd)"},
       {"x.gz", std::string(5000, '\0'), "byte 0 is 0x00, not 0x1f"},
       {"x.zst", std::string(3'000'000, '\n'), "byte 0 is 0x0a, not 0x28"}};
   for (const auto& [name, stored, found] : cases) {
@@ -672,28 +678,69 @@ TEST(CompressedInputTest, SeveralAtOnceGiveTheStoreOfPlainFiles) {
   }
 }
 
-TEST(CompressedInputTest, StandardInputIsKnownByItsFirstBytesAlone) {
+// What cutting the first unit of standard input gives.
+absl::StatusOr<PackUnit> FirstUnitOfStandardInput(OpenInput open,
+                                                  std::string_view stored) {
   const TempDir folder;
-  const std::string lines = "{\"text\": \"a\"}\n";
-  const std::atomic<bool> stop = false;
+  WriteFile(folder.path("x.gz"), stored);
   const int own = ::dup(STDIN_FILENO);
-  for (const std::string& stored :
-       {std::string(), lines, Gzip(lines), Skippable("pzstd") + Zstd(lines)}) {
-    WriteFile(folder.path("x.gz"), stored);
-    const int file = ::open(folder.path("x.gz").c_str(), O_RDONLY);
-    ASSERT_GE(file, 0);
-    ASSERT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
-    ::close(file);
-    TextInput input;
-    input.path = "-";
-    input.name = "stdin";
-    const auto unit = kOpens[2](input, &stop)->Cut({});
-    ASSERT_THAT(unit, IsOk());
-    EXPECT_EQ(unit->data.view(), stored.empty() ? "" : lines);
-  }
+  const int file = ::open(folder.path("x.gz").c_str(), O_RDONLY);
+  EXPECT_GE(file, 0);
+  EXPECT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
+  ::close(file);
+  TextInput input;
+  input.path = "-";
+  input.name = "stdin";
+  const std::atomic<bool> stop = false;
+  auto unit = open(input, &stop)->Cut({});
   if (own >= 0) {
     ::dup2(own, STDIN_FILENO);
     ::close(own);
+  }
+  return unit;
+}
+
+TEST(CompressedInputTest, StandardInputIsKnownByItsFirstBytesAlone) {
+  const std::string lines = "{\"text\": \"a\"}\n";
+  for (const std::string& stored :
+       {std::string(), lines, Gzip(lines), Skippable("pzstd") + Zstd(lines)}) {
+    const auto unit = FirstUnitOfStandardInput(kOpens[2], stored);
+    ASSERT_THAT(unit, IsOk());
+    EXPECT_EQ(unit->data.view(), stored.empty() ? "" : lines);
+  }
+}
+
+TEST(CompressedInputTest, EveryCutOfStandardInputIsAnError) {
+  for (const Compress compress : {&Gzip, &Zstd}) {
+    const std::string stored = compress("{\"text\": \"a\"}\n");
+    for (size_t bytes = 1; bytes < stored.size(); ++bytes) {
+      const std::string cut = stored.substr(0, bytes);
+      for (const OpenInput open : kOpens) {
+        const auto unit = FirstUnitOfStandardInput(open, cut);
+        if (cut == "(") {  // text, which no line of JSONL is
+          ASSERT_THAT(unit, IsOk());
+          EXPECT_EQ(unit->data.view(), "(");
+          continue;
+        }
+        EXPECT_THAT(unit.status(),
+                    StatusIs(absl::StatusCode::kDataLoss,
+                             AllOf(HasSubstr("'standard input': at byte " +
+                                             absl::StrCat(bytes)),
+                                   HasSubstr("cut short"),
+                                   HasSubstr("create it again"))))
+            << bytes;
+      }
+    }
+  }
+}
+
+TEST(CompressedInputTest, ShortTextOfStandardInputIsText) {
+  for (const std::string text : {"(", "P", "P*", "P*M", "B", "BZ", "\x1f("}) {
+    for (const OpenInput open : kOpens) {
+      const auto unit = FirstUnitOfStandardInput(open, text);
+      ASSERT_THAT(unit, IsOk()) << text;
+      EXPECT_EQ(unit->data.view(), text);
+    }
   }
 }
 

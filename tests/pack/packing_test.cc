@@ -119,7 +119,8 @@ TEST_F(PackingTest, AnOldCheckpointIsGoneOnWithAndNoLibraryIsClaimed) {
 // Not a line that --skip-bad-lines skips, nor an empty file.
 TEST_F(PackingTest, ADamagedBeginOfACompressedFileIsNotSkipped) {
   testing::WriteFile(folder_.path("in"), "{\"text\": \"a\"}\n");
-  for (const char* const name : {"x.jsonl.gz", "x.jsonl.zst", "x.txt.gz"}) {
+  for (const char* const name :
+       {"x.jsonl.gz", "x.jsonl.zst", "x.txt.gz", "x.jsonl.bz2", "x.txt.xz"}) {
     for (const std::string stored : {"", "\x1e\x8b\x08", "{\"text\": \"b\"}"}) {
       testing::WriteFile(folder_.path(name), stored);
       PackRequest request = Request("");
