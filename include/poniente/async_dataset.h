@@ -86,7 +86,8 @@ Task<uint64_t> AskLength(DatasetPtr<T> dataset, uint64_t n);
 // Errors: OutOfRange for an index at or past the final length; errors of the
 //     leaves, with the names of the nodes above them prepended. The node above
 //     turns an exception into a status: ResourceExhausted for bad_alloc,
-//     otherwise Internal.
+//     otherwise Internal. Loaders call name(), length_now() and fingerprint()
+//     when they are created, and return what these throw.
 // Cancellation: returns Cancelled once all the work it started has ended.
 template <class T>
 class AsyncDataset : public DatasetNode,

@@ -34,7 +34,8 @@ struct MapBatchesOptions {
   // Items that the function makes of each group, also of a short one. Default:
   // 0, as many as it gets. At most 2^32.
   uint64_t made_items = 0;
-  // As MapOptions::parallel; the threads work on different groups.
+  // As MapOptions::parallel; the threads work on different groups. At most
+  // 1024.
   uint32_t parallel = 1;
 };
 
@@ -272,12 +273,26 @@ absl::StatusOr<DatasetPtr<Out>> MapBatches(std::string name,
                                            const MapBatchesOptions& options,
                                            Function function) {
   using Mapped = BatchMappedDataset<In, Out>;
-  absl::Status checked = internal::CheckGroups(name, dataset.get(), options);
-  if (!checked.ok()) return checked;
-  return DatasetPtr<Out>(std::make_shared<Mapped>(
-      std::move(name), std::move(dataset),
-      std::make_shared<const typename Mapped::Function>(std::move(function)),
-      internal::WorkerThreads::Create(options.parallel), options));
+  constexpr bool kFits = std::is_invocable_r_v<absl::StatusOr<std::vector<Out>>,
+                                               Function&, std::vector<In>>;
+  constexpr bool kIsCopyable = std::is_copy_constructible_v<Function>;
+  static_assert(kFits,
+                "MapBatches<Out>(): the function must take a std::vector of "
+                "items by value, and return a std::vector<Out> or a StatusOr "
+                "of one");
+  static_assert(kIsCopyable,
+                "MapBatches<Out>(): the function must be copyable; keep what "
+                "cannot be copied in a std::shared_ptr");
+  if constexpr (kFits && kIsCopyable) {  // else more errors would follow
+    absl::Status checked = internal::CheckGroups(name, dataset.get(), options);
+    if (!checked.ok()) return checked;
+    return DatasetPtr<Out>(std::make_shared<Mapped>(
+        std::move(name), std::move(dataset),
+        std::make_shared<const typename Mapped::Function>(std::move(function)),
+        internal::WorkerThreads::Create(options.parallel), options));
+  } else {
+    return DatasetPtr<Out>();
+  }
 }
 
 }  // namespace poniente

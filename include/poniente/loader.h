@@ -239,7 +239,8 @@ class Loader {
   // block_size, or, of a schedule without components, with stages that start
   // elsewhere, or lengths. Not compared: stop_rule, group_items, trim,
   // sample_overlap; and mixtures below a node that shuffles, cuts out or
-  // repeats their items, or of the program's own.
+  // repeats their items, or of the program's own. Internal, with the path, if
+  // name(), length_now() or fingerprint() of a dataset throws.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());
@@ -294,13 +295,15 @@ class Loader {
   // Returns the state to put into a checkpoint: the next step, and what decided
   // the samples before it. A few hundred bytes of text (docs/compatibility.md),
   // the same for every rank, number of ranks and way of reading. Take it once
-  // the batches received so far have been used. Complexity: O(leaves of the
-  // tree + weights of all past stages). While a store grows, reads 4 bytes for
-  // each of its blocks that has been read since the last state.
+  // the batches received so far have been used. If a function of a dataset of
+  // the program's own throws, warns and returns a state that says nothing of
+  // the tree except its seed. Complexity: O(leaves of the tree + weights of all
+  // past stages). While a store grows, reads 4 bytes for each of its blocks
+  // that has been read since the last state.
   std::string State() const;
   // Returns the state as it is before `step`, whatever has been received: for
   // several workers, the first step that they have not all finished. OutOfRange
-  // if the run ends before it.
+  // if the run ends before it; Internal if a function of a dataset throws.
   absl::StatusOr<std::string> State(uint64_t step) const;
 
   // Continues at the step at which `state` was taken, by any rank of any number

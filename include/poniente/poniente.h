@@ -47,5 +47,6 @@
 #include "poniente/token_window.h"
 #include "poniente/transforms.h"
 #include "poniente/version.h"
+#include "poniente/zipped_dataset.h"
 
 #endif  // PONIENTE_PONIENTE_H_

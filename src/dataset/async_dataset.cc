@@ -8,6 +8,20 @@
 #include "util/status_macros.h"
 
 namespace poniente::internal {
+namespace {
+
+// Names the dataset in an error, even if its name() throws.
+std::string WhichDataset(const DatasetNode& node) {
+  try {
+    return absl::StrCat("dataset '", node.name(), "'");
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    return "a dataset (its name() throws)";
+  }
+}
+
+}  // namespace
 
 absl::Status PartOfItemError(const DatasetNode& node) {
   return absl::InvalidArgumentError(
@@ -68,7 +82,7 @@ absl::Status CheckReadable(const DatasetNode& node,
 absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
                      std::span<const Position> positions) try {
   if (absl::IsCancelled(error)) return error;
-  std::string where = absl::StrCat("dataset '", node.name(), "'");
+  std::string where = WhichDataset(node);
   if (positions.size() == 1) {
     absl::StrAppend(&where, " item ", positions[0].index, " epoch ",
                     positions[0].epoch);

@@ -39,7 +39,7 @@ absl::Status CheckGroups(std::string_view name, const DatasetNode* child,
         "got ",
         options.group_items, " and ", options.made_items));
   }
-  return absl::OkStatus();
+  return CheckParallel(name, options.parallel);
 }
 
 NodeIdentity GroupsIdentity(std::string_view name,

@@ -249,14 +249,24 @@ class Walk {
   bool is_known_ = true;
 };
 
+// Returns how many of the first `samples` samples the root has.
+uint64_t SamplesRead(const DatasetNode& root, uint64_t samples) {
+  const LengthState length = root.length_now();
+  return std::min(samples, length.is_endless ? kMaxSamples : length.readable);
+}
+
 }  // namespace
 
 TreePast PastOf(const DatasetNode& root, uint64_t samples,
                 std::span<const std::string> grew) {
-  const LengthState length = root.length_now();
-  const uint64_t there = length.is_endless ? kMaxSamples : length.readable;
-  const uint64_t read = std::min(samples, there);
+  const uint64_t read = SamplesRead(root, samples);
   return Walk(root, read, grew).Run(root, read);
+}
+
+std::optional<uint64_t> SeedOfPast(const DatasetNode& root, uint64_t samples) {
+  const std::optional<NodeIdentity> top =
+      TopOf(root, SamplesRead(root, samples)).identity();
+  return top ? top->seed : std::nullopt;
 }
 
 }  // namespace poniente::internal

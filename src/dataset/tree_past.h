@@ -77,6 +77,9 @@ struct TreePast {
 TreePast PastOf(const DatasetNode& root, uint64_t samples,
                 std::span<const std::string> grew = {});
 
+// Returns the seed of PastOf() alone, without a look at the data of the leaves.
+std::optional<uint64_t> SeedOfPast(const DatasetNode& root, uint64_t samples);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_DATASET_TREE_PAST_H_

@@ -12,6 +12,7 @@
 #include "async/blocking_threads.h"
 #include "async/notifier.h"
 #include "util/mutex.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 
@@ -106,6 +107,14 @@ asio::awaitable<bool> WaitForWorkers(std::shared_ptr<ParallelCalls> calls) {
 
 }  // namespace
 
+absl::Status CheckParallel(std::string_view dataset, uint32_t parallel) {
+  constexpr uint32_t kMost = 1024;
+  if (parallel <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("dataset '", Absl(dataset),
+                                                 "': parallel must be at most ",
+                                                 kMost, ", got ", parallel));
+}
+
 absl::Status ErrorOfFunction(absl::Status error) {
   if (!absl::IsCancelled(error)) return error;
   return absl::InternalError(
@@ -134,10 +143,10 @@ class WorkerThreads::Impl {
       return;
     }
   }
-  size_t threads() const { return threads_; }
+  uint32_t threads() const { return threads_; }
 
  private:
-  const size_t threads_;
+  const uint32_t threads_;
   BlockingThreads pool_;
 };
 
@@ -150,11 +159,13 @@ WorkerThreads::WorkerThreads(uint32_t threads)
     : impl_(std::make_unique<Impl>(threads)) {}
 WorkerThreads::~WorkerThreads() = default;
 
+uint32_t WorkerThreads::threads() const { return impl_->threads(); }
+
 Task<> WorkerThreads::ForEach(size_t count,
                               std::function<absl::Status(size_t)> call,
                               size_t* failed) {
   if (count == 0) co_return absl::OkStatus();
-  const size_t workers = std::min(count, impl_->threads());
+  const size_t workers = std::min<size_t>(count, impl_->threads());
   auto calls = std::make_shared<ParallelCalls>(count, workers, std::move(call));
   impl_->Start(calls, workers);
   const bool is_cancelled = co_await WaitForWorkers(calls);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "poniente/zipped_dataset.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
-#include "poniente/mapped_dataset.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

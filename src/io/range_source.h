@@ -41,6 +41,8 @@ class RangeSource {
   // Returns the bound below which elements are ids; negative elements of signed
   // types are not ids.
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
+  // Returns whether the type of the elements is signed, for messages.
+  virtual bool ids_are_signed() const { return false; }
 
   // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the
   // item exists and holds them; !has_pieces(); !items_are_split().

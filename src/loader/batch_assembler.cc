@@ -338,9 +338,10 @@ Task<std::vector<LabelBesides>> BatchAssembler::FillFromItems(
   std::span<std::byte> rows = BatchAccess::Bytes(batch, BatchTensor::kTokens);
   for (uint32_t i = 0; i < windows->size(); ++i) {
     const std::vector<uint32_t>& tokens = (*windows)[i].tokens;
-    const std::string& source = tree_.leaves()[batch->source(i)].path;
+    const TreeLeaf& leaf = tree_.leaves()[batch->source(i)];
     if (tokens.size() != batch->plan().seq_len) {
-      co_return WindowLengthError(source, tokens.size(), batch->plan().seq_len);
+      co_return WindowLengthError(leaf.path, tokens.size(),
+                                  batch->plan().seq_len);
     }
     uint64_t greatest = 0;
     const auto copy = [&](size_t begin, size_t count) {
@@ -365,7 +366,7 @@ Task<std::vector<LabelBesides>> BatchAssembler::FillFromItems(
       }
     }
     if (greatest >= ids) {
-      co_return NotAnIdOf(source, batch->provenance(i).item, greatest, ids);
+      co_return NotAnIdOf(leaf, batch->provenance(i).item, greatest, ids);
     }
   }
   co_return besides;

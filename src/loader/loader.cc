@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dataset/node_answers.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "loader/batch_checks.h"
@@ -28,13 +29,22 @@ using internal::Seconds;
 
 namespace {
 
+// Returns the leaf's name, or its path if its name() throws.
+std::string NameOrPath(const TreeLeaf& leaf) {
+  try {
+    return leaf.node->name();
+  } catch (...) {
+    return leaf.path;
+  }
+}
+
 // The leaves, in the order of the tree, as they are read now.
 std::vector<LoaderSource> SourcesOf(const DatasetTree& tree) {
   std::vector<LoaderSource> sources;
   for (const TreeLeaf& leaf : tree.leaves()) {
     LoaderSource& source = sources.emplace_back();
     source.path = leaf.path;
-    source.dataset = leaf.node->name();
+    source.dataset = NameOrPath(leaf);
     source.backend = "memory";
     if (const RangeSource* const ranges = leaf.node->ranges()) {
       source.backend = IoBackendName(ranges->reader().backend());
@@ -101,32 +111,48 @@ LoaderMetrics Loader::Core::metrics() const {
   metrics.next_step = window_.next();
   metrics.batches_ready = NumReady();
   metrics.batches_under_way = queued_.size() + under_way_.size();
-  if (thread_times_.has_value()) {
-    metrics.cpu_seconds += Seconds(thread_times_->Computed());
-    metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());
-  }
+  thread_.AddTimes(&metrics);
   return metrics;
+}
+
+uint64_t Loader::Core::FingerprintOf(const internal::SteeredRun& run) {
+  const StepPlan first = run.schedule.At(0);
+  return internal::Derive(run.dataset->fingerprint(), internal::Tag("loader"),
+                          uint64_t{kOrderVersion}, first.batch_size,
+                          uint64_t{first.seq_len});
 }
 
 uint64_t Loader::Core::fingerprint() const {
   const EditionPtr edition = Current();
-  const StepPlan first = edition->run.schedule.At(0);
-  return internal::Derive(edition->run.dataset->fingerprint(),
-                          internal::Tag("loader"), uint64_t{kOrderVersion},
-                          first.batch_size, uint64_t{first.seq_len});
+  try {
+    return FingerprintOf(edition->run);
+  } catch (...) {  // of a dataset's functions, which have answered before
+    return first_fingerprint_;
+  }
 }
 
 absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
-  PONIENTE_RETURN_IF_ERROR(
-      internal::CheckHasState(Current()->run.schedule, step));
-  return StateAt(step);
-}
-
-std::string Loader::Core::StateAt(uint64_t step) const {
   MutexLock lock(&steering_mu_);
   const EditionPtr edition = Current();
-  return internal::PrintRunState(internal::RunStateAt(
-      *edition->run.dataset, edition->run.schedule, step, journal_));
+  const Schedule& schedule = edition->run.schedule;
+  PONIENTE_RETURN_IF_ERROR(internal::CheckHasState(schedule, step));
+  return internal::StateText(*edition->run.dataset, schedule, step, journal_);
+}
+
+std::string Loader::Core::State() const {
+  const uint64_t step = next_step();
+  std::string text;
+  std::string warning;
+  {
+    MutexLock lock(&steering_mu_);
+    const EditionPtr edition = Current();
+    text = internal::StateTextAnyway(
+        *edition->run.dataset, edition->run.schedule, step, journal_, &warning);
+  }
+  if (!warning.empty()) {
+    internal::EmitLine(options_.warning_sink, "warning: ", warning);
+  }
+  return text;
 }
 
 absl::Status Loader::Core::Resume(std::string_view state) {
@@ -173,11 +199,16 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
     internal::SteeredRun run, size_t in_force, LoaderOptions options) try {
+  const DatasetPtr<TokenWindow> given = run.dataset;
+  PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*given));
   const std::vector<JournalEntry> entries = options.journal.entries();
   PONIENTE_ASSIGN_OR_RETURN(
       run,
       internal::Steered(std::move(run), std::span(entries).subspan(in_force),
                         options.component_opener));
+  if (run.dataset != given) {  // which may have components that were added
+    PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*run.dataset));
+  }
   run.TellMade();
   {
     const DatasetTree tree(*run.dataset);
@@ -204,7 +235,7 @@ Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 Loader::~Loader() { core_->Stop(); }
 
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
-std::string Loader::State() const { return core_->StateAt(next_step()); }
+std::string Loader::State() const { return core_->State(); }
 absl::StatusOr<std::string> Loader::State(uint64_t step) const {
   return core_->State(step);
 }

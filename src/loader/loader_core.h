@@ -9,7 +9,6 @@
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <list>
@@ -18,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,9 +30,9 @@
 #include "loader/metrics/loader_counters.h"
 #include "loader/metrics/loader_reports.h"
 #include "loader/metrics/reader_totals.h"
-#include "loader/metrics/thread_times.h"
 #include "loader/offered_batch.h"
 #include "loader/opened_once.h"
+#include "loader/prefetch_thread.h"
 #include "loader/prefetch_window.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
@@ -79,8 +77,8 @@ class Loader::Core {
   LoaderMetrics metrics() const;
   uint32_t prefetch_batches() const { return options_.prefetch_batches; }
   uint64_t fingerprint() const;
+  std::string State() const;
   absl::StatusOr<std::string> State(uint64_t step) const;
-  std::string StateAt(uint64_t step) const;  // of a step that is known
   absl::Status Resume(std::string_view state);
   // Emits a warning for each leaf from number `first` on that is not read by
   // its preferred backend.
@@ -161,8 +159,6 @@ class Loader::Core {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes the first fetch that nobody has begun; end() if there is none.
   std::list<Fetch>::iterator BeginFetch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RunFetches();
-  void RunSpinning();
   // Ends the loader's work for good, and tells all who wait.
   void Break();
   void TryToNotify();
@@ -249,6 +245,7 @@ class Loader::Core {
   // Once the lengths of an edition are final, goes on with one that knows where
   // items lie in files; it serves the same.
   void Settle(const EditionPtr& edition);
+  static uint64_t FingerprintOf(const internal::SteeredRun& run);
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),
@@ -265,16 +262,15 @@ class Loader::Core {
   mutable internal::Mutex mu_;
   EditionPtr edition_ ABSL_GUARDED_BY(mu_);
   EditionPtr edition_before_ ABSL_GUARDED_BY(mu_);
+  // Constant after construction: of the run as it was then.
+  const uint64_t first_fingerprint_;
 
   // Used on any thread, except reports_: only the Next() in progress uses it.
   internal::LoaderCounters counters_;
   internal::ReaderTotals readers_;
   internal::LoaderReports reports_;
 
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
-      work_;
-  std::thread thread_;
+  internal::PrefetchThread thread_;
   // The event loop of the consumer's own fetches, which seldom need one.
   boost::asio::io_context consumer_context_{1};
 
@@ -293,7 +289,6 @@ class Loader::Core {
   std::list<Fetch> queued_ ABSL_GUARDED_BY(mu_);  // not begun, by step
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
   std::list<Fetch> ending_ ABSL_GUARDED_BY(mu_);  // arrived
-  std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;

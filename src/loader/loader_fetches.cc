@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "dataset/node_answers.h"
 #include "loader/loader_core.h"
 
 namespace poniente {
@@ -37,11 +38,18 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
           })),
       edition_(
           std::make_shared<const Edition>(std::move(run), options_, slots_)),
+      first_fingerprint_(FingerprintOf(edition_->run)),
       counters_(tree().leaves()),
       readers_(tree()),
       reports_(options_.report_every_steps, options_.log_sink,
                options_.warning_sink),
-      work_(asio::make_work_guard(context_)),
+      thread_({.has_work =
+                   [this] {
+                     return launched_.load(std::memory_order_acquire) >
+                            arrived_;
+                   },
+               .on_wait = nullptr,
+               .on_loss = [this] { Break(); }}),
       window_(options_.start_step, options_.prefetch_batches,
               options_.prefetch_bytes),
       opener_(options_.component_opener),
@@ -50,20 +58,13 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
   if (options_.waits_for_held) {
     slots_->OnReturn([this] { TryToNotify(); });
   }
-  thread_ = std::thread([this] {
-    {
-      MutexLock lock(&mu_);
-      thread_times_.emplace();
-    }
-    RunFetches();
-  });
+  thread_.Start();
 }
 
 void Loader::Core::Stop() {
   slots_->OnReturn(nullptr);
   CloseAndCancel();
-  work_.reset();
-  thread_.join();
+  thread_.Join();
   MutexLock lock(&mu_);
   ready_event_.reset();
 }
@@ -109,7 +110,7 @@ void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   fetch->bytes = bytes;
   fetch->generation = window_.generation();
   // Posted: co_spawn would begin to read here and now, under the lock.
-  asio::post(context_, [this] { LaunchNext(); });
+  asio::post(thread_.context(), [this] { LaunchNext(); });
   queued_.splice(queued_.end(), one);
   launched_.fetch_add(1, std::memory_order_release);
 }
@@ -120,21 +121,6 @@ std::list<Loader::Core::Fetch>::iterator Loader::Core::BeginFetch() {
   under_way_.splice(under_way_.end(), queued_, first);
   first->is_stale = !window_.IsWanted(first->step(), first->generation);
   return first;
-}
-
-// As context_.run(), but where all fetches have ended, so that only the
-// consumer can bring work, looks out for it for a while before it sleeps.
-void Loader::Core::RunSpinning() {
-  internal::ShortSpin spin;
-  while (!context_.stopped()) {
-    if (context_.poll() > 0) continue;
-    const bool has_work = spin.Wait([this] {
-      return launched_.load(std::memory_order_acquire) > arrived_;
-    });
-    if (has_work && context_.poll() > 0) continue;
-    context_.run_one();
-    if (!has_work) spin.Slept();
-  }
 }
 
 void Loader::Core::Break() {
@@ -154,19 +140,6 @@ void Loader::Core::TryToNotify() {
   }
 }
 
-// The loader's thread. What Asio itself had no memory for is lost: a fetch
-// that will not end, a wait that is not over.
-void Loader::Core::RunFetches() {
-  while (true) {
-    try {
-      RunSpinning();
-      return;
-    } catch (const std::bad_alloc&) {
-      Break();
-    }
-  }
-}
-
 // On the loader's thread. What was posted from that very thread may come later
 // than what others posted after it, so the signal that cancels this fetch may
 // have been given already, to nobody.
@@ -179,7 +152,7 @@ void Loader::Core::LaunchNext() {
   }
   const EditionPtr edition = fetch->edition;
   const uint32_t others = edition->assembler.num_under_way();
-  Launch(&context_, fetch);
+  Launch(&thread_.context(), fetch);
   if (edition->assembler.num_under_way() > others) {
     // It waits for a disk, or for data to be written.
     calm_fetches_.store(0, std::memory_order_relaxed);
@@ -218,7 +191,8 @@ asio::awaitable<void> Loader::Core::Run(std::list<Fetch>::iterator fetch) {
     fetched = co_await fetch->edition->assembler.Assemble(
         fetch->step(), /*may_hand_over=*/!fetch->is_of_consumer, &fetch->times);
   } catch (...) {
-    fetched = internal::StatusFromException(std::current_exception());
+    fetched = internal::ErrorOfNode(*fetch->edition->run.dataset,
+                                    std::current_exception());
   }
   Arrive(fetch, std::move(fetched));
 }
@@ -231,7 +205,11 @@ bool Loader::Core::MayFetchHere() const {
   }
   const EditionPtr edition = Current();
   if (!edition->assembler.may_run_anywhere()) return false;
-  return edition->run.dataset->length_now().is_final;
+  try {
+    return edition->run.dataset->length_now().is_final;
+  } catch (...) {
+    return false;  // the fetch on the loader's thread will say what it is
+  }
 }
 
 // On the thread of the one NextBlocking(), instead of waiting: makes the first
@@ -281,8 +259,8 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   if (edition->grows) {
     try {
       Settle(edition);
-    } catch (const std::bad_alloc&) {
-      // The next fetch tries again.
+    } catch (...) {
+      // Of a dataset's functions, or no memory. The next fetch tries again.
     }
   }
   if (fetch->times.datasets != nullptr) {
@@ -336,7 +314,7 @@ void Loader::Core::Restart(uint64_t step) {
 void Loader::Core::PostCancelStale() {
   try {
     // Signals may be emitted on the loader's thread only.
-    asio::post(context_, [this] { CancelStale(); });
+    asio::post(thread_.context(), [this] { CancelStale(); });
   } catch (const std::bad_alloc&) {
     // What is no longer wanted comes to its end, and is dropped then.
   }

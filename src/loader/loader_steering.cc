@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/node_answers.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/opened_component.h"
 #include "index/schedule/step_changes.h"
@@ -65,7 +66,7 @@ absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
 }
 
 absl::StatusOr<std::string> Loader::Core::Propose(
-    const RunChange& change, const SteerOptions& options) const {
+    const RunChange& change, const SteerOptions& options) const try {
   MutexLock steering(&steering_mu_);
   RunChange printed;
   PONIENTE_ASSIGN_OR_RETURN(const RunChange* const opened,
@@ -80,6 +81,9 @@ absl::StatusOr<std::string> Loader::Core::Propose(
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   PONIENTE_RETURN_IF_ERROR(Changed(*Current(), entry).status());
   return line;
+} catch (...) {
+  return internal::ErrorOfNode(*Current()->run.dataset,
+                               std::current_exception());
 }
 
 absl::StatusOr<const RunChange*> Loader::Core::Opened(
@@ -134,6 +138,9 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
   PONIENTE_ASSIGN_OR_RETURN(
       internal::SteeredRun run,
       internal::Steered(edition.run, std::span(&entry, 1), opener_.opener()));
+  if (!entry.change.added.empty()) {
+    PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*run.dataset));
+  }
   uint64_t step = internal::StepOrEnd(run.schedule, entry.sample);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -166,7 +173,8 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
   MutexLock steering(&steering_mu_);
   return SteerBy(line);
 } catch (...) {
-  return internal::StatusFromException(std::current_exception());
+  return internal::ErrorOfNode(*Current()->run.dataset,
+                               std::current_exception());
 }
 
 absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
@@ -192,7 +200,8 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
   if (steered.ok()) WarnIfNotKept();
   return steered;
 } catch (...) {
-  return internal::StatusFromException(std::current_exception());
+  return internal::ErrorOfNode(*Current()->run.dataset,
+                               std::current_exception());
 }
 
 void Loader::Core::WarnIfNotKept() {

@@ -77,6 +77,22 @@ TEST(ParallelMapTest, ItemsAndFingerprintAreThoseOfOneThread) {
   }
 }
 
+TEST(ParallelMapTest, NoMoreThanAThousandThreadsAreAllowed) {
+  const auto refused =
+      StatusIs(testing::kInvalid,
+               "dataset 'cube': parallel must be at most 1024, got 1025");
+  const auto cubes = Cubes(10, 1025);
+  EXPECT_THAT(cubes->GetBlocking(3), refused);
+  EXPECT_THAT(cubes->WithSeed(5)->GetBatchBlocking(Indices(0, 2)), refused);
+  const auto same = [](std::vector<uint64_t> group) { return group; };
+  EXPECT_THAT(MapBatches<uint64_t>("cube", Counting(10),
+                                   {.group_items = 2, .parallel = 1025}, same),
+              refused);
+  EXPECT_THAT(MapBatches<uint64_t>("cube", Counting(10),
+                                   {.group_items = 2, .parallel = 1024}, same),
+              IsOk());
+}
+
 TEST(ParallelMapTest, RunsOnSoManyThreadsAtOnce) {
   std::atomic<int> inside = 0;
   std::mutex mu;

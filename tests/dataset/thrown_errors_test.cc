@@ -6,12 +6,15 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "dataset/node_answers.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/transforms.h"
@@ -229,6 +232,66 @@ TEST(ThrownErrorsTest, ACallThatThrowsIsOver) {
   const auto now = internal::BusyTime::Clock::now();
   EXPECT_EQ(leaf->busy_time()->Until(now),
             leaf->busy_time()->Until(now + std::chrono::hours(1)));
+}
+
+// A leaf of which some functions throw.
+class SilentLeaf final : public AsyncDataset<uint64_t> {
+ public:
+  enum Function { kNone, kName, kLength, kFingerprint };
+
+  std::string name() const override {
+    if (throws == kName) Boom();
+    return "silent";
+  }
+  LengthState length_now() const override {
+    if (throws == kLength) Boom();
+    return LengthState::Final(10);
+  }
+  uint64_t fingerprint() const override {
+    if (throws == kFingerprint) Boom();
+    return 1;
+  }
+  Task<std::vector<uint64_t>> GetBatch(std::span<const Index>) const override {
+    throw std::runtime_error("no items");
+  }
+
+  Function throws = kNone;
+};
+
+TEST(ThrownErrorsTest, ANameThatThrowsHidesNoOtherError) {
+  const auto leaf = std::make_shared<SilentLeaf>();
+  const auto below = Below(leaf);
+  leaf->throws = SilentLeaf::kName;
+  EXPECT_THAT(below->GetBlocking(7),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: a dataset (its name() throws) item 7 "
+                       "epoch 0: no items"));
+}
+
+TEST(ThrownErrorsTest, WhichNodeDoesNotAnswerIsFound) {
+  const auto leaf = std::make_shared<SilentLeaf>();
+  const auto root =
+      Map<uint64_t>("same", Below(leaf), [](uint64_t x) { return x; });
+  EXPECT_THAT(internal::CheckAnswers(*root), IsOk());
+  const auto boom = std::make_exception_ptr(std::runtime_error("once"));
+  EXPECT_THAT(internal::ErrorOfNode(*root, boom),
+              StatusIs(absl::StatusCode::kInternal, "once"));
+  const auto expect = [&](SilentLeaf::Function function,
+                          const std::string& message) {
+    leaf->throws = function;
+    EXPECT_THAT(internal::CheckAnswers(*root),
+                StatusIs(absl::StatusCode::kInternal, message));
+    EXPECT_THAT(internal::ErrorOfNode(*root, boom),
+                StatusIs(absl::StatusCode::kInternal, message));
+  };
+  expect(SilentLeaf::kName, "small: mine: a dataset: name(): boom");
+  expect(SilentLeaf::kLength,
+         "small: mine: dataset 'silent': length_now(): boom");
+  expect(SilentLeaf::kFingerprint,
+         "small: mine: dataset 'silent': fingerprint(): boom");
+  EXPECT_THAT(
+      internal::ErrorOfNode(*root, std::make_exception_ptr(std::bad_alloc())),
+      StatusIs(absl::StatusCode::kResourceExhausted, "out of memory"));
 }
 
 }  // namespace

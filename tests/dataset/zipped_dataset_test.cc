@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "poniente/zipped_dataset.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Must not compile: the first error says what an item must be. NOT_AN_ITEM
-// chooses what the item is given to.
+// Must not compile: the first error says what an item, or a function of items,
+// must be. NOT_AN_ITEM chooses what it is given to.
 
 #include <poniente/poniente.h>
 
@@ -26,8 +26,20 @@ static_assert(sizeof(poniente::AsyncDataset<NotAnItem>) > 0);
 static_assert(sizeof(poniente::ItemLoader<NotAnItem>) > 0);
 #elif NOT_AN_ITEM == 2
 static_assert(sizeof(poniente::InMemoryDataset<MovableOnly>) > 0);
-#else
+#elif NOT_AN_ITEM == 3
 static_assert(sizeof(poniente::CachedDataset<MovableOnly>) > 0);
+#elif NOT_AN_ITEM == 4
+const auto kOfAnotherType = poniente::Map<int>(
+    "length", poniente::DatasetPtr<int>(),
+    [](const std::string& text) { return static_cast<int>(text.size()); });
+#elif NOT_AN_ITEM == 5
+const auto kOfOneItem =
+    poniente::MapBatches<int>("same", poniente::DatasetPtr<int>(),
+                              {.group_items = 2}, [](int x) { return x; });
+#else
+const auto kNotCopyable = poniente::Map<int>(
+    "plus", poniente::DatasetPtr<int>(),
+    [one = std::make_unique<int>(1)](int x) { return x + *one; });
 #endif
 
 }  // namespace

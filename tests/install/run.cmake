@@ -30,8 +30,11 @@ run(${WORK}/build/c_consumer ${WORK}/store-consumer)
 # The first error is the line that a user needs.
 set(reasons "AsyncDataset<T>: T must be default constructible and movable"
   "ItemLoader<T>: T must be default constructible and movable"
-  "InMemoryDataset<T>: T must be copyable" "T must be copyable, because the cache")
-foreach(number 0 1 2 3)
+  "InMemoryDataset<T>: T must be copyable" "T must be copyable, because the cache"
+  "Map<Out>(): the function must take an item of the dataset"
+  "MapBatches<Out>(): the function must take a std::vector of items"
+  "Map<Out>(): the function must be copyable")
+foreach(number 0 1 2 3 4 5 6)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build
     --target not_an_item_${number} RESULT_VARIABLE code OUTPUT_VARIABLE out
     ERROR_VARIABLE out)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "loader/state/run_state.h"
@@ -15,6 +16,7 @@
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
+#include "poniente/zipped_dataset.h"
 #include "tests/loader/open_items.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

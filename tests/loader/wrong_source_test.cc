@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "poniente/async_next.h"
+#include "poniente/mapped_dataset.h"
 #include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
+#include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente {
@@ -20,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::kSeqLen;
 using testing::MakeSchedule;
+using ::testing::Not;
 using testing::Open;
 using testing::StatusIs;
 
@@ -99,7 +102,8 @@ class ThrowingLength final : public AsyncDataset<TokenWindow> {
 TEST(WrongSourceTest, AnExceptionWhileALoaderIsMadeIsAStatus) {
   const auto made =
       Loader::Create(std::make_shared<ThrowingLength>(), MakeSchedule(5, 1));
-  EXPECT_THAT(made, StatusIs(absl::StatusCode::kInternal, "no length"));
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kInternal,
+                             "dataset 'shards': length_now(): no length"));
 }
 
 TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {
@@ -118,6 +122,46 @@ TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {
   EXPECT_THAT(seen[2], broken);
   EXPECT_THAT(seen[3], broken);
   EXPECT_EQ(loader->next_step(), 2u);
+}
+
+// 100 windows of id 250, which is outside the vocabulary.
+class WindowsOfOneId final : public AsyncDataset<TokenWindow> {
+ public:
+  std::string name() const override { return "own"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(100); }
+  const Vocabulary* vocabulary() const override { return &vocabulary_; }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<TokenWindow>(
+        indices.size(), TokenWindow(std::vector<uint32_t>(kSeqLen, 250)));
+  }
+
+ private:
+  const Vocabulary vocabulary_ = {"own", 250};
+};
+
+TEST(WrongSourceTest, AnIdOutsideTheVocabularyHasTheRemedyOfItsOrigin) {
+  EXPECT_THAT(
+      Open(std::make_shared<WindowsOfOneId>(), MakeSchedule(5, 4))
+          ->NextBlocking(),
+      StatusIs(testing::kDataLoss,
+               AllOf(HasSubstr("'own' item 0: token id 250 is not below 250"),
+                     HasSubstr("a dataset of the program's own"),
+                     Not(HasSubstr("function")), Not(HasSubstr("inspect")))));
+  const auto changed = Map<TokenWindow>(
+      "change", testing::CountingWindows(100, kSeqLen), [](TokenWindow window) {
+        window.tokens.back() = 251;
+        return window;
+      });
+  EXPECT_THAT(
+      Open(changed, MakeSchedule(5, 4))->NextBlocking(),
+      StatusIs(
+          testing::kDataLoss,
+          AllOf(HasSubstr("'windows' item 0: token id 251 is not below "
+                          "251"),
+                HasSubstr("a function above the source"),
+                Not(HasSubstr("program's own")), Not(HasSubstr("inspect")))));
 }
 
 }  // namespace

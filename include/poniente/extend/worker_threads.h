@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ class WorkerThreads {
  public:
   // Returns null, for the caller's thread, if `threads` is below 2.
   static std::shared_ptr<WorkerThreads> Create(uint32_t threads);
+  // Returns this number.
+  uint32_t threads() const;
   // Waits for the calls in progress.
   ~WorkerThreads();
 
@@ -42,8 +45,12 @@ class WorkerThreads {
   const std::unique_ptr<Impl> impl_;
 };
 
-// Returns the error of a function of the user's: Internal in place of
-// Cancelled, which only the caller decides.
+// Returns InvalidArgument if `parallel` is above 1024, for the dataset of this
+// name.
+absl::Status CheckParallel(std::string_view dataset, uint32_t parallel);
+
+// Return the error of a function of the user's: Internal in place of Cancelled,
+// which only the caller decides.
 absl::Status ErrorOfFunction(absl::Status error);
 absl::Status ErrorOfFunction(std::exception_ptr exception);
 
@@ -53,7 +60,7 @@ template <class Out, class Function, class In>
 absl::StatusOr<Out> CallFunction(const Function& function, In in) {
   try {
     absl::StatusOr<Out> made = function(std::move(in));
-    if (absl::IsCancelled(made.status())) return ErrorOfFunction(made.status());
+    if (!made.ok()) return ErrorOfFunction(made.status());
     return made;
   } catch (...) {
     return ErrorOfFunction(std::current_exception());

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/node_answers.h"
 #include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
 #include "util/alike_lines.h"
@@ -30,6 +31,15 @@ absl::Status CheckPrefetch(uint32_t batches) {
   return absl::InvalidArgumentError(
       absl::StrCat("prefetch_batches must be at most ", kMaxPrefetchedItems,
                    ", got ", batches));
+}
+
+absl::Status CheckRoot(const DatasetNode& root,
+                       const absl::StatusOr<Schedule>& schedule) try {
+  PONIENTE_RETURN_IF_ERROR(CheckAnswers(root));
+  if (!schedule.ok()) return absl::OkStatus();
+  return DatasetTree(root).CheckEpochs(schedule->samples(), &*schedule);
+} catch (...) {
+  return ErrorOfNode(root, std::current_exception());
 }
 
 }  // namespace
@@ -240,7 +250,8 @@ void ItemPrefetch::Core::Restart(uint64_t step) {
   const uint64_t current = window_.generation();
   try {
     // Signals may be emitted only on the thread that runs the request.
-    for (asio::io_context* const context : {&context_, &consumer_context_}) {
+    for (asio::io_context* const context :
+         {&thread_.context(), &consumer_context_}) {
       const bool is_used = std::any_of(
           under_way_.begin(), under_way_.end(),
           [context](const Request& one) { return one.context == context; });
@@ -330,20 +341,21 @@ LoaderMetrics ItemPrefetch::Core::metrics() const {
   metrics.next_step = window_.next();
   metrics.batches_ready = num_ready_;
   metrics.batches_under_way = slots_.size() - num_arrived_;
-  if (thread_times_.has_value()) {
-    metrics.cpu_seconds += Seconds(thread_times_->Computed());
-    metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());
-  }
+  thread_.AddTimes(&metrics);
   return metrics;
 }
 
 absl::StatusOr<std::string> ItemPrefetch::Core::State(uint64_t step) const {
   PONIENTE_RETURN_IF_ERROR(CheckHasState(schedule_, step));
-  return StateAt(step);
+  return StateText(maker_->root(), schedule_, step);
 }
 
-std::string ItemPrefetch::Core::StateAt(uint64_t step) const {
-  return PrintRunState(RunStateAt(maker_->root(), schedule_, step));
+std::string ItemPrefetch::Core::State() const {
+  std::string warning;
+  std::string text = StateTextAnyway(maker_->root(), schedule_, next_step(),
+                                     Journal(), &warning);
+  if (!warning.empty()) EmitLine(options_.warning_sink, "warning: ", warning);
+  return text;
 }
 
 absl::Status ItemPrefetch::Core::Resume(std::string_view state) {
@@ -358,12 +370,10 @@ absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
   of_run.steps = options.steps;
   of_run.batch_size = options.batch_size;
   absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(of_run));
-  const absl::Status all[] = {
-      CheckRank(options.rank, options.ranks),
-      CheckPrefetch(options.prefetch_batches),
-      schedule.ok() ? DatasetTree(maker->root())
-                          .CheckEpochs(schedule->samples(), &*schedule)
-                    : schedule.status()};
+  const absl::Status all[] = {CheckRank(options.rank, options.ranks),
+                              CheckPrefetch(options.prefetch_batches),
+                              schedule.status(),
+                              CheckRoot(maker->root(), schedule)};
   PONIENTE_RETURN_IF_ERROR(JoinErrors(all));
   try {
     auto core = std::make_shared<Core>(std::move(maker), *std::move(schedule),
@@ -388,7 +398,7 @@ std::optional<absl::StatusOr<std::shared_ptr<void>>> ItemPrefetch::TryNext() {
 absl::StatusOr<int> ItemPrefetch::ReadyFd() { return core_->ReadyFd(); }
 absl::Status ItemPrefetch::Seek(uint64_t step) { return core_->Seek(step); }
 uint64_t ItemPrefetch::next_step() const { return core_->next_step(); }
-std::string ItemPrefetch::State() const { return core_->StateAt(next_step()); }
+std::string ItemPrefetch::State() const { return core_->State(); }
 absl::StatusOr<std::string> ItemPrefetch::State(uint64_t step) const {
   return core_->State(step);
 }

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
@@ -18,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -31,7 +29,7 @@
 #include "loader/metrics/loader_counters.h"
 #include "loader/metrics/loader_reports.h"
 #include "loader/metrics/reader_totals.h"
-#include "loader/metrics/thread_times.h"
+#include "loader/prefetch_thread.h"
 #include "loader/prefetch_window.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/item_loader.h"
@@ -60,8 +58,8 @@ class ItemPrefetch::Core {
     MutexLock lock(&mu_);
     return window_.next();
   }
+  std::string State() const;
   absl::StatusOr<std::string> State(uint64_t step) const;
-  std::string StateAt(uint64_t step) const;  // of a step that is known
   absl::Status Resume(std::string_view state);
   LoaderMetrics metrics() const;
   const DatasetTree& tree() const { return tree_; }
@@ -115,10 +113,8 @@ class ItemPrefetch::Core {
   void TryToStartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts one request; false if there is nothing to start.
   bool StartRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RunRequests();
   // Asio has lost a request or a wait.
   void Break();
-  void RunSpinning();
   // Begins the first request in the queue, if there is one, on the thread of
   // `context`.
   void LaunchNext(boost::asio::io_context* context,
@@ -163,10 +159,7 @@ class ItemPrefetch::Core {
   LoaderCounters counters_;
   LoaderReports reports_;
 
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
-      work_;
-  std::thread thread_;
+  PrefetchThread thread_;
   // The event loop of the consumer's own requests.
   boost::asio::io_context consumer_context_{1};
   ShortSpin next_spin_;  // used by the Next() in progress
@@ -210,7 +203,6 @@ class ItemPrefetch::Core {
   bool was_ready_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t ready_steps_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t ready_items_ ABSL_GUARDED_BY(mu_) = 0;
-  std::optional<ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   // Null until ReadyFd() is asked for.
   std::unique_ptr<ReadyEvent> ready_event_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;

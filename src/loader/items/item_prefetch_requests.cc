@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "dataset/node_answers.h"
 #include "loader/items/item_prefetch.h"
 #include "poniente/extend/dataset_node.h"
 
@@ -86,26 +87,24 @@ ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
       counters_({}),
       reports_(options_.report_every_steps, options_.log_sink,
                options_.warning_sink),
-      work_(asio::make_work_guard(context_)),
+      thread_(
+          {.has_work =
+               [this] { return to_do_.load(std::memory_order_acquire) > 0; },
+           .on_wait =
+               [this] { calm_requests_.store(0, std::memory_order_relaxed); },
+           .on_loss = [this] { Break(); }}),
       window_(options_.start_step,
               options_.prefetch_batches > 0
                   ? options_.prefetch_batches
                   : static_cast<uint32_t>(kAhead * most_steps_),
               options_.prefetch_bytes) {
   if (!schedule_.Has(options_.start_step)) window_.EndAt(options_.start_step);
-  thread_ = std::thread([this] {
-    {
-      MutexLock lock(&mu_);
-      thread_times_.emplace();
-    }
-    RunRequests();
-  });
+  thread_.Start();
 }
 
 void ItemPrefetch::Core::Stop() {
   CloseAndCancel();
-  work_.reset();
-  thread_.join();
+  thread_.Join();
   AwaitConsumersRequest();
   MutexLock lock(&mu_);
   ready_event_.reset();
@@ -145,7 +144,7 @@ bool ItemPrefetch::Core::StartRequest() {
     }
     if (request.steps == 0) return false;
     // Posted: co_spawn would begin to read here and now, under the lock.
-    asio::post(context_, [this] { LaunchNext(&context_); });
+    asio::post(thread_.context(), [this] { LaunchNext(&thread_.context()); });
   } catch (...) {
     const uint64_t begun = request.first_step - window_.next();
     slots_.resize(std::min<uint64_t>(slots_.size(), begun));
@@ -157,19 +156,6 @@ bool ItemPrefetch::Core::StartRequest() {
   return true;
 }
 
-// The loader's thread. What Asio itself had no memory for is lost: a request
-// that will not end, a wait that is not over.
-void ItemPrefetch::Core::RunRequests() {
-  while (true) {
-    try {
-      RunSpinning();
-      return;
-    } catch (const std::bad_alloc&) {
-      Break();
-    }
-  }
-}
-
 void ItemPrefetch::Core::Break() {
   {
     MutexLock lock(&mu_);
@@ -177,24 +163,6 @@ void ItemPrefetch::Core::Break() {
     UpdateReadyEvent();
   }
   TryToNotify();
-}
-
-// As context_.run(), but where all requests have ended, so that only the
-// consumer can bring work, looks out for it for a while before it sleeps.
-void ItemPrefetch::Core::RunSpinning() {
-  ShortSpin spin;
-  while (!context_.stopped()) {
-    if (context_.poll() > 0) continue;
-    const bool has_work = spin.Wait(
-        [this] { return to_do_.load(std::memory_order_acquire) > 0; });
-    if (has_work) {
-      if (context_.poll() > 0) continue;
-      // Requests wait for something outside.
-      calm_requests_.store(0, std::memory_order_relaxed);
-    }
-    context_.run_one();
-    if (!has_work) spin.Slept();
-  }
 }
 
 void ItemPrefetch::Core::LaunchNext(asio::io_context* context,
@@ -210,10 +178,12 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context,
     request->is_on_executor = is_on_executor;
     is_stale = request->generation != window_.generation();
     // Under the lock: else the loader's thread would wait for this request.
-    if (context != &context_) to_do_.fetch_sub(1, std::memory_order_relaxed);
+    if (context != &thread_.context()) {
+      to_do_.fetch_sub(1, std::memory_order_relaxed);
+    }
   }
   request->began = Clock::now();
-  if (context != &context_) request->cpu_before = ThreadCpuTime();
+  if (context != &thread_.context()) request->cpu_before = ThreadCpuTime();
   counters_.FetchBegan(request->began);
   if (is_stale) {
     Arrive(request, absl::CancelledError("no longer wanted"));
@@ -242,7 +212,7 @@ asio::awaitable<void> ItemPrefetch::Core::Run(RequestList::iterator request) {
   try {
     batches = co_await Make(&*request);
   } catch (...) {
-    batches = StatusFromException(std::current_exception());
+    batches = ErrorOfNode(maker_->root(), std::current_exception());
   }
   Arrive(request, std::move(batches));
 }
@@ -370,7 +340,7 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
                                 Batches batches) {
   const Clock::time_point now = Clock::now();
   const Clock::duration took = now - request->began;
-  if (request->context == &context_) {
+  if (request->context == &thread_.context()) {
     to_do_.fetch_sub(1, std::memory_order_relaxed);
   } else {
     counters_.ComputedByConsumer(ThreadCpuTime() - request->cpu_before);
@@ -457,7 +427,7 @@ bool ItemPrefetch::Core::AskAgain(const Request& ended, uint64_t made,
   try {
     all.resize(count);
     for (uint64_t i = 0; i < count; ++i) {
-      asio::post(context_, [this] { LaunchNext(&context_); });
+      asio::post(thread_.context(), [this] { LaunchNext(&thread_.context()); });
     }
   } catch (const std::bad_alloc&) {
     return false;

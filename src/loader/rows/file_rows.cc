@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
@@ -86,31 +88,49 @@ TokenType TypeOfWidth(uint32_t width) {
                       : TokenType::kU32;
 }
 
-absl::Status TooLargeId(std::string_view source, uint64_t item, uint64_t id,
-                        uint64_t limit, std::string_view remedy) {
-  return absl::DataLossError(absl::StrCat(
-      "'", Absl(source), "' item ", item, ": token id ", id, " is not below ",
-      limit, ", the size of the vocabulary or of what its type holds; ",
-      Absl(remedy)));
+constexpr char kOfFiles[] =
+    "the data is corrupt or of another tokenizer: check it with `poniente "
+    "inspect --verify`";
+
+absl::Status WrongId(const TreeLeaf& leaf, uint64_t item, std::string_view what,
+                     std::string_view remedy) {
+  return absl::DataLossError(absl::StrCat("'", leaf.path, "' item ", item,
+                                          ": token id ", Absl(what), "; ",
+                                          Absl(remedy)));
 }
 
-absl::Status NotAnIdOfFile(std::string_view source, uint64_t item, uint64_t id,
+std::string NotBelow(uint64_t id, uint64_t limit) {
+  return absl::StrCat(id, " is not below ", limit,
+                      ", the size of the vocabulary or of what its type holds");
+}
+
+// `id`: as it is stored, as an unsigned number.
+absl::Status NotAnIdOfFile(const TreeLeaf& leaf, uint64_t item, uint64_t id,
                            uint64_t limit) {
-  return TooLargeId(source, item, id, limit,
-                    "the data is corrupt or of another tokenizer: check it "
-                    "with `poniente inspect --verify`");
+  const RangeSource& ranges = *leaf.node->ranges();
+  const uint32_t above = 64 - 8 * ranges.width_bytes();  // bits
+  const int64_t stored = static_cast<int64_t>(id << above) >> above;
+  if (ranges.ids_are_signed() && stored < 0) {
+    return WrongId(leaf, item, absl::StrCat(stored, " is negative"), kOfFiles);
+  }
+  return WrongId(leaf, item, NotBelow(id, limit), kOfFiles);
 }
 
 }  // namespace
 
-// Items may come from files or from a dataset of the program's own.
-absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
+absl::Status NotAnIdOf(const TreeLeaf& leaf, uint64_t item, uint64_t id,
                        uint64_t limit) {
-  return TooLargeId(source, item, id, limit,
-                    "if the source is a dataset of the program's own, its "
-                    "tokens must be below the vocabulary that it states; if "
-                    "it is a store, it is corrupt or of another tokenizer: "
-                    "check it with `poniente inspect --verify`");
+  const char* remedy =
+      "since it is a dataset of the program's own, its tokens must be below "
+      "the vocabulary that it states";
+  if (!leaf.is_plain) {
+    remedy =
+        "a function above the source makes its tokens (Map, MapBatches), and "
+        "must make ids below that number";
+  } else if (leaf.node->reads_files()) {
+    remedy = kOfFiles;
+  }
+  return WrongId(leaf, item, NotBelow(id, limit), remedy);
 }
 
 bool FileRows::CanRead(const DatasetTree& tree) {
@@ -324,7 +344,7 @@ absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
     const RowPlace& place = reads.labels[i];
     const uint64_t id = reads.label_ids[i];
     if (id >= leaves_[place.leaf].ids) {
-      return NotAnIdOfFile(tree_.leaves()[place.leaf].path,
+      return NotAnIdOfFile(tree_.leaves()[place.leaf],
                            items[place.sample].position.index, id,
                            leaves_[place.leaf].ids);
     }
@@ -349,7 +369,7 @@ absl::Status FileRows::WidenRead(const LeafPosition& item,
             BatchAccess::Bytes(batch, BatchTensor::kTokens)
                 .subspan(at * width, stored.size() / from.width * width));
   if (greatest < from.ids) return absl::OkStatus();
-  return NotAnIdOfFile(tree_.leaves()[place.leaf].path, item.position.index,
+  return NotAnIdOfFile(tree_.leaves()[place.leaf], item.position.index,
                        greatest, from.ids);
 }
 

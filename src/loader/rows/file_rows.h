@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,9 +29,10 @@
 
 namespace poniente::internal {
 
-// Returns the DataLoss error that an item holds an id that is not below
-// `limit`.
-absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
+// Returns the DataLoss error that an item that a dataset gave holds an id that
+// is not below `limit`. Its remedy is the one for the item's origin: a store, a
+// dataset of the program's own, or a function above them.
+absl::Status NotAnIdOf(const TreeLeaf& leaf, uint64_t item, uint64_t id,
                        uint64_t limit);
 
 // Thread safety: immutable; any number of threads.

@@ -2,8 +2,11 @@
 #include "loader/state/run_state.h"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/node_answers.h"
 #include "index/keyed_hash.h"
 #include "index/max_samples.h"
 #include "poniente/version.h"
@@ -49,10 +52,9 @@ bool TrimsBefore(const Schedule& schedule, uint64_t step) {
                      });
 }
 
-}  // namespace
-
-RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
-                    uint64_t step, const Journal& journal) {
+// Returns the state without the tree.
+RunState PlaceAt(const Schedule& schedule, uint64_t step,
+                 const Journal& journal) {
   RunState state;
   state.step = step;
   state.sample = SamplesBefore(schedule, step);
@@ -62,6 +64,14 @@ RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
   state.max_seq_len = schedule.max_seq_len();
   state.is_trimmed = TrimsBefore(schedule, step);
   AddBatches(schedule, &state);
+  return state;
+}
+
+}  // namespace
+
+RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
+                    uint64_t step, const Journal& journal) {
+  RunState state = PlaceAt(schedule, step, journal);
   state.tree = PastOf(root, state.sample);
   if (state.tree.weights) state.shares = SharesAt(root, state.sample - 1);
   return state;
@@ -85,13 +95,41 @@ RunState::Groups GroupsOf(const std::vector<PastSource>& sources) {
   return groups;
 }
 
+absl::StatusOr<std::string> StateText(const DatasetNode& root,
+                                      const Schedule& schedule, uint64_t step,
+                                      const Journal& journal) try {
+  return PrintRunState(RunStateAt(root, schedule, step, journal));
+} catch (...) {
+  return ErrorOfNode(root, std::current_exception());
+}
+
+std::string StateTextAnyway(const DatasetNode& root, const Schedule& schedule,
+                            uint64_t step, const Journal& journal,
+                            std::string* warning) {
+  absl::StatusOr<std::string> text = StateText(root, schedule, step, journal);
+  if (text.ok()) return *std::move(text);
+  *warning = absl::StrCat("the state of step ", step,
+                          " does not say what has been read before it, so "
+                          "Resume() will not compare that: ",
+                          text.status().message());
+  RunState state = PlaceAt(schedule, step, journal);
+  try {
+    state.tree.seed = SeedOfPast(root, state.sample);
+  } catch (...) {
+    // Resume() then accepts the state only if the run has no seed.
+  }
+  return PrintRunState(std::move(state));
+}
+
 absl::StatusOr<uint64_t> StepOfState(std::string_view text,
                                      const DatasetNode& root,
                                      const Schedule& schedule,
-                                     const Journal& journal) {
+                                     const Journal& journal) try {
   PONIENTE_ASSIGN_OR_RETURN(const RunState saved, ParseRunState(text));
   PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, root, schedule, journal));
   return saved.step;
+} catch (...) {
+  return ErrorOfNode(root, std::current_exception());
 }
 
 absl::Status CheckHasState(const Schedule& schedule, uint64_t step) {

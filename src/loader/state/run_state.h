@@ -90,8 +90,22 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
                          const Schedule& schedule,
                          const Journal& journal = Journal());
 
+// Returns the text of RunStateAt(). If a function of a dataset throws, returns
+// the error of ErrorOfNode().
+absl::StatusOr<std::string> StateText(const DatasetNode& root,
+                                      const Schedule& schedule, uint64_t step,
+                                      const Journal& journal = Journal());
+
+// Returns the same text, also if a function of a dataset throws: then it says
+// nothing of the tree except the seed, as if lengths were not final, so that a
+// run can go on from it all the same. Sets `warning` then.
+std::string StateTextAnyway(const DatasetNode& root, const Schedule& schedule,
+                            uint64_t step, const Journal& journal,
+                            std::string* warning);
+
 // Returns the step from which the run of a saved text goes on. Errors of
-// ParseRunState() and CheckGoesOn().
+// ParseRunState() and CheckGoesOn(), and those of ErrorOfNode() if a function
+// of a dataset throws.
 absl::StatusOr<uint64_t> StepOfState(std::string_view text,
                                      const DatasetNode& root,
                                      const Schedule& schedule,

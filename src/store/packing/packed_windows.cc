@@ -293,6 +293,9 @@ class PackedRanges : public PackedDataset, public RangeSource {
   uint64_t id_limit() const override {
     return StoredTypeLimit(source().stored_type());
   }
+  bool ids_are_signed() const override {
+    return IsSigned(source().stored_type());
+  }
   bool has_pieces() const override { return true; }
   void LocateTokens(uint64_t begin, uint64_t end,
                     std::vector<FileRange>* ranges) const override {

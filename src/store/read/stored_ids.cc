@@ -80,6 +80,11 @@ StoredType StoredTypeOf(TokenType type) {
   }
 }
 
+bool IsSigned(StoredType type) {
+  return WithType(
+      type, [](auto sample) { return std::is_signed_v<decltype(sample)>; });
+}
+
 int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at) {
   return WithType(type, [&](auto sample) {
     return static_cast<int64_t>(

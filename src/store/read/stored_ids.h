@@ -28,6 +28,9 @@ std::optional<size_t> DecodeIds(const std::byte* from, StoredType type,
 // Returns the type in which a token store has ids of this type.
 StoredType StoredTypeOf(TokenType type);
 
+// Returns whether the type holds negative numbers.
+bool IsSigned(StoredType type);
+
 // Returns the stored value of id number `at`, for messages.
 int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at);
 

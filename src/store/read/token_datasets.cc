@@ -131,6 +131,9 @@ class Windows : public RangesDataset, public RangeSource {
   uint64_t id_limit() const override {
     return StoredTypeLimit(source().stored_type());
   }
+  bool ids_are_signed() const override {
+    return IsSigned(source().stored_type());
+  }
   FileRange Locate(uint64_t item, uint32_t begin,
                    uint32_t count) const override {
     const uint64_t width = width_;
