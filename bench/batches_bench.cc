@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -155,22 +156,22 @@ absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
   return sample;
 }
 
-struct WantedRate {
-  std::string name, baseline;
-  double at_least;
-};
+constexpr double kMostMicroseconds = 12;  // for a batch of 1, tokens alone
 
-// A case that is held to a share of its baseline's rate, which is added before.
-void AddCase(const std::string& name, const std::string& baseline,
-             double at_least, Comparison::Measure measure,
-             Comparison* comparison, std::vector<WantedRate>* wanted) {
-  comparison->Add(name, baseline, std::move(measure));
-  wanted->push_back({name, baseline, at_least});
+// What is made into a bar when all rounds are done.
+using MakeBar = std::function<Bar(const Comparison& comparison)>;
+
+// A share of the baseline's rate.
+MakeBar AtLeast(const std::string& name, const std::string& baseline,
+                double share) {
+  return [=](const Comparison& comparison) {
+    return comparison.RateBar(name, baseline, Bar::Limit::kAtLeast, share);
+  };
 }
 
 // Batches on the host beside plain loops.
 void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
-                  Comparison* comparison, std::vector<WantedRate>* wanted) {
+                  Comparison* comparison, std::vector<MakeBar>* bars) {
   for (const size_t windows : kBatchSizes) {
     const std::string copies = absl::StrCat("memcpy ", windows);
     const std::string arrays = absl::StrCat("arrays ", windows);
@@ -180,25 +181,27 @@ void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
                     [=, &options] { return MeasureArrays(options, windows); });
     for (const Kind& kind : kinds) {
       const std::string name = absl::StrCat(kind.name, " ", windows);
-      AddCase(
-          name, copies, windows < 64 ? 0.7 : 0.9,
-          [=, &options, &kind] {
-            return MeasureLoader(options, kind, windows, {});
-          },
-          comparison, wanted);
-      AddCase(
-          name + " tensors", arrays, 0.5,
-          [=, &options, &kind] {
-            return MeasureLoader(options, kind, windows, kAllTensors);
-          },
-          comparison, wanted);
+      comparison->Add(name, copies, [=, &options, &kind] {
+        return MeasureLoader(options, kind, windows, {});
+      });
+      if (windows == 1) {
+        bars->push_back([=](const Comparison& done) {
+          return done.TimeBar(name, kMostMicroseconds);
+        });
+      } else {
+        bars->push_back(AtLeast(name, copies, windows < 64 ? 0.7 : 0.9));
+      }
+      comparison->Add(name + " tensors", arrays, [=, &options, &kind] {
+        return MeasureLoader(options, kind, windows, kAllTensors);
+      });
+      bars->push_back(AtLeast(name + " tensors", arrays, 0.5));
     }
   }
 }
 
 // Batches on the GPU beside the same on the host.
 void AddGpuCases(const Options& options, const std::vector<Kind>& kinds,
-                 Comparison* comparison, std::vector<WantedRate>* wanted) {
+                 Comparison* comparison, std::vector<MakeBar>* bars) {
   const Device gpu = RequireDevice(options.gpu);
   const std::pair<const char*, Wishes> cases[] = {
       {"", {}},
@@ -210,12 +213,10 @@ void AddGpuCases(const Options& options, const std::vector<Kind>& kinds,
       for (const auto& [what, on_host] : cases) {
         const std::string host = absl::StrCat(kind.name, " ", windows, what);
         const auto add = [&](const std::string& where, const Wishes& wishes) {
-          AddCase(
-              host + where, host, 0.9,
-              [=, &options, &kind] {
-                return MeasureLoader(options, kind, windows, wishes);
-              },
-              comparison, wanted);
+          comparison->Add(host + where, host, [=, &options, &kind] {
+            return MeasureLoader(options, kind, windows, wishes);
+          });
+          bars->push_back(AtLeast(host + where, host, 0.9));
         };
         comparison->Add(host, host, [=, &options, &kind, on_host = on_host] {
           return MeasureLoader(options, kind, windows, on_host);
@@ -241,11 +242,11 @@ int Main(int argc, char** argv) {
   const std::vector<Kind> kinds = MakeFiles(options.folder, tokens);
   BringIntoMemory(options.folder);
   Comparison comparison({.rate = "kwindows/s"});
-  std::vector<WantedRate> wanted;
+  std::vector<MakeBar> make_bars;
   if (options.gpu.empty()) {
-    AddHostCases(options, kinds, &comparison, &wanted);
+    AddHostCases(options, kinds, &comparison, &make_bars);
   } else {
-    AddGpuCases(options, kinds, &comparison, &wanted);
+    AddGpuCases(options, kinds, &comparison, &make_bars);
   }
   comparison.KeepOnly(options.only);
   comparison.Run(static_cast<int>(options.rounds));
@@ -253,9 +254,8 @@ int Main(int argc, char** argv) {
   std::printf("\n");
   if (options.only.empty()) {
     std::vector<Bar> bars;
-    for (const WantedRate& one : wanted) {
-      bars.push_back(comparison.RateBar(one.name, one.baseline,
-                                        Bar::Limit::kAtLeast, one.at_least));
+    for (const MakeBar& make_bar : make_bars) {
+      bars.push_back(make_bar(comparison));
     }
     PrintBars(bars);
   }

@@ -124,6 +124,16 @@ Bar Comparison::RateBar(const std::string& name, const std::string& baseline,
           Ratios(&Sample::reads_per_second, name, baseline), direction, limit};
 }
 
+Bar Comparison::TimeBar(const std::string& name, double at_most) const {
+  const Case& one = Find(name);
+  std::vector<double> microseconds = one.Figures(&Sample::reads_per_second);
+  for (double& figure : microseconds) figure = 1e6 / figure;
+  Bar bar = {name + ", us", std::move(microseconds), Bar::Limit::kAtMost,
+             at_most};
+  if (!one.status.ok()) bar.ratios = one.status;
+  return bar;
+}
+
 std::string Comparison::Fastest(const std::vector<std::string>& names) const {
   std::string fastest = names.front();
   double most = 0;

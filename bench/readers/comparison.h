@@ -40,7 +40,7 @@ struct Bar {
   enum class Limit { kAtLeast, kAtMost, kNone };
 
   std::string what;
-  absl::StatusOr<std::vector<double>> ratios;
+  absl::StatusOr<std::vector<double>> ratios;  // or microseconds, if it says so
   Limit direction;
   double limit;
 };
@@ -75,6 +75,9 @@ class Comparison {
   // Of reads per second.
   Bar RateBar(const std::string& name, const std::string& baseline,
               Bar::Limit direction, double limit) const;
+
+  // Of the microseconds that a read takes.
+  Bar TimeBar(const std::string& name, double at_most) const;
 
   // The one of `names` with the highest median of reads per second.
   std::string Fastest(const std::vector<std::string>& names) const;
