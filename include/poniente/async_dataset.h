@@ -72,6 +72,9 @@ Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
 template <class T>
 Task<uint64_t> AskLength(DatasetPtr<T> dataset, uint64_t n);
 
+// The error of a dataset that grows and does not override WaitForLength().
+absl::Status CannotWaitError(const DatasetNode& node, uint64_t n);
+
 }  // namespace internal
 
 // Items 0, 1, 2, ..., which can be read in any order.
@@ -119,7 +122,7 @@ class AsyncDataset : public DatasetNode,
 
   // Waits until at least `n` items are readable or the length is final, then
   // returns the readable length. Does not poll. The default is for datasets
-  // whose length is final from the start.
+  // whose length is final from the start; of others, it is Unimplemented.
   virtual Task<uint64_t> WaitForLength(uint64_t n) const;
 
   // Returns the readable length now, without waiting; nullopt if endless.
@@ -243,8 +246,11 @@ Task<std::vector<T>> AsyncDataset<T>::GetAt(
 
 template <class T>
 Task<uint64_t> AsyncDataset<T>::WaitForLength(uint64_t n) const {
-  (void)n;
-  co_return length_now().readable;
+  const LengthState now = length_now();
+  if (now.readable < n && !now.is_final && !now.is_endless) {
+    co_return internal::CannotWaitError(*this, n);
+  }
+  co_return now.readable;
 }
 
 template <class T>

@@ -82,7 +82,8 @@ struct ItemLoaderOptions {
   std::function<uint64_t(const Batch&)> bytes_of = nullptr;
 
   // As in LoaderOptions: a line of metrics every `report_every_steps` steps (0:
-  // never), and a warning if data comes too late. Default: standard error.
+  // never), and a warning if data comes too late, or if State() cannot say what
+  // has been read. Default: standard error.
   uint64_t report_every_steps = 0;
   std::function<void(std::string_view)> log_sink = nullptr;
   std::function<void(std::string_view)> warning_sink = nullptr;
@@ -192,6 +193,8 @@ class ItemLoader {
   // batch_size is 0, the run has more than 2^62 samples, rank >= ranks,
   // prefetch_batches is above 65536, or Batch is not std::vector<T> and there
   // is no `collate`; also if the run exceeds the max_epochs of a component.
+  // Internal, with the path, if name() or length_now() of a dataset throws, or
+  // fingerprint() if its length is final.
   static absl::StatusOr<std::unique_ptr<ItemLoader>> Create(
       DatasetPtr<T> root, Options options = Options()) {
     if (root == nullptr) {
@@ -267,10 +270,12 @@ class ItemLoader {
   // the samples before it. It is text in the format of Loader::State()
   // (docs/compatibility.md), in which an item counts as one token, and is the
   // same for every rank and number of ranks. Take it once the batches received
-  // so far have been used.
+  // so far have been used. If a function of a dataset throws: as
+  // Loader::State().
   std::string State() const { return prefetch_->State(); }
   // Returns the state as it is before `step`, whatever has been received.
-  // OutOfRange if the run ends before it.
+  // OutOfRange if the run ends before it; Internal if a function of a dataset
+  // throws.
   absl::StatusOr<std::string> State(uint64_t step) const {
     return prefetch_->State(step);
   }
@@ -283,7 +288,8 @@ class ItemLoader {
   //
   // Errors: InvalidArgument, naming the line, if `state` is not text from
   // State(); FailedPrecondition, naming all differences and the remedy, if the
-  // past differs, and once closed. After an error the loader stays at its step.
+  // past differs, and once closed; Internal if a function of a dataset throws.
+  // After an error the loader stays at its step.
   absl::Status Resume(std::string_view state) {
     return prefetch_->Resume(state);
   }

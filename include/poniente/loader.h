@@ -125,7 +125,7 @@ struct LoaderOptions {
   // than the preferred one serves a source; data comes too late (over 100
   // steps, Next() waited for a tenth of the time or more, and for more than a
   // second; docs/metrics.md), at most every ten minutes unless the cause
-  // changes. Default: standard error.
+  // changes; State() cannot say what has been read. Default: standard error.
   std::function<void(std::string_view)> warning_sink = nullptr;
 
   // Every `report_every_steps` steps, log_sink receives a line of metrics about
@@ -240,7 +240,8 @@ class Loader {
   // elsewhere, or lengths. Not compared: stop_rule, group_items, trim,
   // sample_overlap; and mixtures below a node that shuffles, cuts out or
   // repeats their items, or of the program's own. Internal, with the path, if
-  // name(), length_now() or fingerprint() of a dataset throws.
+  // name() or length_now() of a dataset throws, or fingerprint() if its length
+  // is final.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());
@@ -322,7 +323,8 @@ class Loader {
   //
   // Errors: InvalidArgument, naming the line, if `state` is not text from
   // State(); FailedPrecondition, naming all differences and the remedy, if the
-  // past differs, and once closed. After an error the loader stays at its step.
+  // past differs, and once closed; Internal if a function of a dataset throws.
+  // After an error the loader stays at its step.
   absl::Status Resume(std::string_view state);
 
   // Changes the run while it goes on: from the first sample on that lies in no
@@ -407,7 +409,8 @@ class Loader {
   // Returns 64 bits that identify the run as it begins: order version, data,
   // seed, structure, and the first weights, batch size and sequence length.
   // Later stages, batch sizes and lengths are not covered, even once they have
-  // been served; to resume, keep State() instead. The same for every rank.
+  // been served; to resume, keep State() instead. The same for every rank. If a
+  // dataset's fingerprint() throws, what was returned last; 0 before.
   uint64_t fingerprint() const;
 
  private:

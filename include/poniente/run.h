@@ -504,8 +504,7 @@ struct Run {
   std::vector<std::string> catalogs = {};
   LoaderOptions loader = {};
 
-  // What relative paths are relative to. Empty: the working directory. UTF-8,
-  // as all texts, because Config::ToToml() writes absolute paths.
+  // What relative paths are relative to. Empty: the working directory.
   std::string folder = {};
 
   SourceLocation location = {};          // of [data]

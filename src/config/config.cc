@@ -20,6 +20,7 @@
 #include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
 #include "config/write/run_writer.h"
+#include "dataset/node_answers.h"
 #include "dataset/steering/steered_run.h"
 #include "loader/batch_checks.h"
 #include "loader/loader_errors.h"
@@ -104,7 +105,7 @@ std::function<absl::Status(std::string_view line)> SinkOf(
 // Makes the checks of a loader with the options of the description. If the
 // usual options pass, the error is about [runtime], whose place is put in
 // front.
-absl::Status CheckDescribed(const Config& config) {
+absl::Status CheckDescribed(const Config& config) try {
   const AsyncDataset<TokenWindow>& dataset = *config.dataset();
   const DatasetTree tree(dataset);
   const auto check = [&](const LoaderOptions& options) {
@@ -116,6 +117,8 @@ absl::Status CheckDescribed(const Config& config) {
     return status;
   }
   return internal::Prepend(status, internal::ToString(place));
+} catch (...) {
+  return internal::ErrorOfNode(*config.dataset(), std::current_exception());
 }
 
 // `loader`; if its error is one of the description, with the place in front.

@@ -302,10 +302,6 @@ class MistakeFinder {
     CheckEvals();
     key_ = "data.journal";
     CheckUtf8(run_.journal);
-    // Config::ToToml() writes it. That of a file may have any name, as for
-    // Config::Load().
-    key_ = "run.folder";
-    if (run_.location.file.empty()) CheckUtf8(run_.folder);
     key_ = "run";
     CheckEnum("ShareOf", run_.shares_of, ShareOf::kTokens);
     key_ = "run.io";

@@ -23,6 +23,14 @@ std::string WhichDataset(const DatasetNode& node) {
 
 }  // namespace
 
+absl::Status CannotWaitError(const DatasetNode& node, uint64_t n) {
+  return absl::UnimplementedError(absl::StrCat(
+      WhichDataset(node), " has ", node.length_now().readable,
+      " items and grows, but does not override WaitForLength(), which must "
+      "wait until there are ",
+      n));
+}
+
 absl::Status PartOfItemError(const DatasetNode& node) {
   return absl::InvalidArgumentError(
       absl::StrCat("dataset '", node.name(),

@@ -12,14 +12,15 @@
 
 namespace poniente::internal {
 
-// Asks all nodes of the tree for their name, length and fingerprint. Returns OK
-// if none of them throws, else the error of the first that does, with its path:
+// Asks all nodes of the tree for their name and length, and those whose length
+// is final for their fingerprint. Returns OK if none of them throws, else the
+// error of the first that does, with its path:
 // "small: mine: dataset 'shards': fingerprint(): no such file".
 absl::Status CheckAnswers(const DatasetNode& root);
 
 // Returns the status that stands for an exception of a function of the tree's
-// nodes. If it is Internal, asks all nodes again: if one of them still throws,
-// returns the error of CheckAnswers(), which says which one it is.
+// nodes. If it is Internal, asks all nodes again: if one of them throws the
+// same, returns the error of CheckAnswers(), which says which one it is.
 absl::Status ErrorOfNode(const DatasetNode& root, std::exception_ptr thrown);
 
 }  // namespace poniente::internal

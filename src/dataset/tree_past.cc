@@ -22,8 +22,9 @@ namespace {
 // Returns whether the node's first samples are the child's first items, as if
 // the node did not exist.
 bool HandsOn(const DatasetNode& node, uint64_t samples) {
+  if (samples == 0) return false;
   const std::shared_ptr<const IndexMap> map = node.map();
-  if (map == nullptr || samples == 0) return false;
+  if (map == nullptr) return false;
   return map->PrefixParameters({{.index = 0}, {.index = samples - 1}}) ==
          uint64_t{0};
 }
@@ -264,9 +265,14 @@ TreePast PastOf(const DatasetNode& root, uint64_t samples,
 }
 
 std::optional<uint64_t> SeedOfPast(const DatasetNode& root, uint64_t samples) {
-  const std::optional<NodeIdentity> top =
-      TopOf(root, SamplesRead(root, samples)).identity();
-  return top ? top->seed : std::nullopt;
+  const DatasetNode* top = nullptr;
+  try {
+    top = &TopOf(root, SamplesRead(root, samples));
+  } catch (...) {
+    top = &TopOf(root, 0);  // asks for no length
+  }
+  const std::optional<NodeIdentity> identity = top->identity();
+  return identity ? identity->seed : std::nullopt;
 }
 
 }  // namespace poniente::internal

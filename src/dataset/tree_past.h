@@ -77,7 +77,8 @@ struct TreePast {
 TreePast PastOf(const DatasetNode& root, uint64_t samples,
                 std::span<const std::string> grew = {});
 
-// Returns the seed of PastOf() alone, without a look at the data of the leaves.
+// Returns the seed of PastOf() alone, without a look at the data of the leaves,
+// and also if a function throws that says how long they are.
 std::optional<uint64_t> SeedOfPast(const DatasetNode& root, uint64_t samples);
 
 }  // namespace poniente::internal

@@ -12,6 +12,7 @@
 #include "index/part_at.h"
 #include "loader/batch_access.h"
 #include "loader/batch_checks.h"
+#include "loader/rows/id_errors.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/infilled_dataset.h"

@@ -115,20 +115,17 @@ LoaderMetrics Loader::Core::metrics() const {
   return metrics;
 }
 
-uint64_t Loader::Core::FingerprintOf(const internal::SteeredRun& run) {
-  const StepPlan first = run.schedule.At(0);
-  return internal::Derive(run.dataset->fingerprint(), internal::Tag("loader"),
-                          uint64_t{kOrderVersion}, first.batch_size,
-                          uint64_t{first.seq_len});
-}
-
 uint64_t Loader::Core::fingerprint() const {
   const EditionPtr edition = Current();
+  const StepPlan first = edition->run.schedule.At(0);
   try {
-    return FingerprintOf(edition->run);
-  } catch (...) {  // of a dataset's functions, which have answered before
-    return first_fingerprint_;
+    fingerprint_ = internal::Derive(
+        edition->run.dataset->fingerprint(), internal::Tag("loader"),
+        uint64_t{kOrderVersion}, first.batch_size, uint64_t{first.seq_len});
+  } catch (...) {
+    // Of a dataset's functions.
   }
+  return fingerprint_;
 }
 
 absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
@@ -199,16 +196,12 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
     internal::SteeredRun run, size_t in_force, LoaderOptions options) try {
-  const DatasetPtr<TokenWindow> given = run.dataset;
-  PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*given));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*run.dataset));
   const std::vector<JournalEntry> entries = options.journal.entries();
   PONIENTE_ASSIGN_OR_RETURN(
       run,
       internal::Steered(std::move(run), std::span(entries).subspan(in_force),
                         options.component_opener));
-  if (run.dataset != given) {  // which may have components that were added
-    PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*run.dataset));
-  }
   run.TellMade();
   {
     const DatasetTree tree(*run.dataset);

@@ -245,7 +245,6 @@ class Loader::Core {
   // Once the lengths of an edition are final, goes on with one that knows where
   // items lie in files; it serves the same.
   void Settle(const EditionPtr& edition);
-  static uint64_t FingerprintOf(const internal::SteeredRun& run);
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),
@@ -262,8 +261,6 @@ class Loader::Core {
   mutable internal::Mutex mu_;
   EditionPtr edition_ ABSL_GUARDED_BY(mu_);
   EditionPtr edition_before_ ABSL_GUARDED_BY(mu_);
-  // Constant after construction: of the run as it was then.
-  const uint64_t first_fingerprint_;
 
   // Used on any thread, except reports_: only the Next() in progress uses it.
   internal::LoaderCounters counters_;
@@ -298,6 +295,8 @@ class Loader::Core {
   std::optional<uint64_t> held_back_ ABSL_GUARDED_BY(mu_);
 
   internal::OpenedOnce opener_;  // used on any thread
+  // The last one that was found; 0 before.
+  mutable std::atomic<uint64_t> fingerprint_ = 0;
 
   // Held while a change is made. Before mu_.
   mutable internal::Mutex steering_mu_;

@@ -38,7 +38,6 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
           })),
       edition_(
           std::make_shared<const Edition>(std::move(run), options_, slots_)),
-      first_fingerprint_(FingerprintOf(edition_->run)),
       counters_(tree().leaves()),
       readers_(tree()),
       reports_(options_.report_every_steps, options_.log_sink,

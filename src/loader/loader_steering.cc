@@ -138,9 +138,6 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
   PONIENTE_ASSIGN_OR_RETURN(
       internal::SteeredRun run,
       internal::Steered(edition.run, std::span(&entry, 1), opener_.opener()));
-  if (!entry.change.added.empty()) {
-    PONIENTE_RETURN_IF_ERROR(internal::CheckAnswers(*run.dataset));
-  }
   uint64_t step = internal::StepOrEnd(run.schedule, entry.sample);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(

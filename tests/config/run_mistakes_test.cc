@@ -151,7 +151,6 @@ TEST(RunMistakesTest, EveryTextThatIsNotUtf8IsNamedWithItsPath) {
     EXPECT_THAT(MistakesIn(run), ElementsAre(path + is_not));
   };
   expect([](auto& run) { run.journal = "\xff"; }, "data.journal");
-  expect([](auto& run) { run.folder = "\xff"; }, "run.folder");
   expect([](auto& run) { run.catalogs = {"\xff"}; }, "run.catalogs");
   expect(
       [](auto& run) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,8 +26,10 @@ namespace poniente {
 namespace {
 
 using testing::Counting;
+using ::testing::HasSubstr;
 using testing::Indices;
 using testing::IsOkAndHolds;
+using testing::StatusIs;
 using Component = MixtureComponent<uint64_t>;
 using Memory = InMemoryDataset<uint64_t>;
 using Mixture = MixtureDataset<uint64_t>;
@@ -223,6 +226,31 @@ TEST(GrowingMixtureTest, OfFullShufflesWaitsForTheEnd) {
   std::thread later([&] { growing->Finish(); });
   EXPECT_TRUE(RunBlocking(mixture->WaitForLength(1)).ok());
   later.join();
+}
+
+// A dataset of a user who forgot WaitForLength().
+class DoesNotWait final : public AsyncDataset<uint64_t> {
+ public:
+  std::string name() const override { return "mine"; }
+  LengthState length_now() const override { return LengthState::Growing(10); }
+  uint64_t fingerprint() const override { return 1; }
+  Task<std::vector<uint64_t>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<uint64_t>(indices.size());
+  }
+};
+
+TEST(GrowingMixtureTest, AComponentThatDoesNotWaitIsAnErrorAndNoEndlessLoop) {
+  const auto mine = std::make_shared<DoesNotWait>();
+  const auto mixture = *Mixture::Create(
+      {Component{"mine", mine, 1}, Component{"other", Counting(10), 1}},
+      {.block_size = 4});
+  const auto refused = StatusIs(
+      absl::StatusCode::kUnimplemented,
+      HasSubstr("dataset 'mine' has 10 items and grows, but does not override "
+                "WaitForLength(), which must wait until there are"));
+  EXPECT_THAT(RunBlocking(mixture->WaitForLength(100)), refused);
+  EXPECT_THAT(RunBlocking(mine->FinalLength()), refused);
 }
 
 TEST(GrowingRepeatTest, ReadsTheFirstPassAsItGrows) {

@@ -273,9 +273,8 @@ TEST(ThrownErrorsTest, WhichNodeDoesNotAnswerIsFound) {
   const auto root =
       Map<uint64_t>("same", Below(leaf), [](uint64_t x) { return x; });
   EXPECT_THAT(internal::CheckAnswers(*root), IsOk());
-  const auto boom = std::make_exception_ptr(std::runtime_error("once"));
-  EXPECT_THAT(internal::ErrorOfNode(*root, boom),
-              StatusIs(absl::StatusCode::kInternal, "once"));
+  const auto boom = std::make_exception_ptr(std::runtime_error("boom"));
+  const auto once = std::make_exception_ptr(std::runtime_error("once"));
   const auto expect = [&](SilentLeaf::Function function,
                           const std::string& message) {
     leaf->throws = function;
@@ -283,7 +282,12 @@ TEST(ThrownErrorsTest, WhichNodeDoesNotAnswerIsFound) {
                 StatusIs(absl::StatusCode::kInternal, message));
     EXPECT_THAT(internal::ErrorOfNode(*root, boom),
                 StatusIs(absl::StatusCode::kInternal, message));
+    EXPECT_THAT(internal::ErrorOfNode(*root, once),
+                StatusIs(absl::StatusCode::kInternal, "once"))
+        << "not by what another one throws now";
   };
+  EXPECT_THAT(internal::ErrorOfNode(*root, boom),
+              StatusIs(absl::StatusCode::kInternal, "boom"));
   expect(SilentLeaf::kName, "small: mine: a dataset: name(): boom");
   expect(SilentLeaf::kLength,
          "small: mine: dataset 'silent': length_now(): boom");

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "poniente/extend/opened_component.h"
 #include "poniente/item_loader.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
+#include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
 #include "tests/loader/open_items.h"
 #include "tests/loader/open_loader.h"
@@ -82,8 +84,8 @@ class FickleLeaf final : public AsyncDataset<T> {
 using NumberLeaf = FickleLeaf<uint64_t>;
 using WindowLeaf = FickleLeaf<TokenWindow>;
 
-std::shared_ptr<NumberLeaf> FickleNumbers() {
-  return std::make_shared<NumberLeaf>(uint64_t{5});
+std::shared_ptr<NumberLeaf> FickleNumbers(bool grows = false) {
+  return std::make_shared<NumberLeaf>(uint64_t{5}, grows);
 }
 std::shared_ptr<WindowLeaf> FickleWindows(bool grows = false) {
   return std::make_shared<WindowLeaf>(
@@ -225,6 +227,57 @@ TEST(ThrownAnswersTest, OfALengthAreAnErrorOfTheStepWithThePath) {
                        "step 0, rank 0: " + WordsOf(Answer::kLength)));
   windows->throws = Answer::kNone;
   EXPECT_THAT(NextAfterError(loader.get()), IsOk());
+}
+
+// Nobody needs it before the end is known.
+TEST(ThrownAnswersTest, OfTheFingerprintDoNotMatterWhileItGrows) {
+  const auto windows = FickleWindows(/*grows=*/true);
+  const auto numbers = FickleNumbers(/*grows=*/true);
+  windows->throws = Answer::kFingerprint;
+  numbers->throws = Answer::kFingerprint;
+  const auto tokens = Open(windows, MakeSchedule(20, 4));
+  const auto items = OpenItems(numbers, NumberOptions());
+  EXPECT_THAT(tokens->NextBlocking(), IsOk());
+  EXPECT_THAT(items->NextBlocking(), IsOk());
+  EXPECT_THAT(tokens->Resume(tokens->State()), IsOk());
+  EXPECT_THAT(items->Resume(items->State()), IsOk());
+  EXPECT_EQ(tokens->fingerprint(), 0u) << "none was found before";
+}
+
+TEST(ThrownAnswersTest, LeaveTheSeedInTheState) {
+  const auto leaf = FickleNumbers(/*grows=*/true);
+  const auto root = MixtureDataset<uint64_t>::Create(
+      {{"mine", leaf, 1}, {"other", Counting(50), 1}},
+      {.block_size = 8, .seed = 42});
+  ASSERT_THAT(root, IsOk());
+  NumberOptions options;
+  options.batch_size = 4;
+  options.warning_sink = [](std::string_view) {};
+  const auto loader = OpenItems(*root, options);
+  leaf->throws = Answer::kLength;
+  const std::string state = loader->State();
+  leaf->throws = Answer::kNone;
+  EXPECT_THAT(state, AllOf(HasSubstr("structure -\n"), HasSubstr("seed 42\n")));
+  EXPECT_THAT(loader->Resume(state), IsOk());
+}
+
+TEST(ThrownAnswersTest, OfAnAddedComponentAreAnErrorOfTheChangeWithItsName) {
+  LoaderOptions options;
+  options.component_opener = [](const std::string&, const ComponentText& text) {
+    const auto leaf = FickleWindows();
+    leaf->throws = Answer::kFingerprint;
+    OpenedComponent opened;
+    opened.part.component = {.name = text.name, .dataset = leaf, .weight = 1};
+    return absl::StatusOr<OpenedComponent>(std::move(opened));
+  };
+  const auto root = MixtureDataset<TokenWindow>::Create(
+      {{"web", CountingWindows(50, kSeqLen), 1}}, MixtureOptions());
+  ASSERT_THAT(root, IsOk());
+  const auto loader = Open(*root, MakeSchedule(20, 4), options);
+  EXPECT_THAT(
+      loader->Steer(RunChange::Add("news", "{ weight = 1 }")),
+      StatusIs(absl::StatusCode::kInternal,
+               HasSubstr("news: dataset 'shards': fingerprint(): boom")));
 }
 
 // While it grows, the loader looks after each fetch whether that is over.

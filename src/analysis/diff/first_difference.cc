@@ -50,7 +50,8 @@ uint64_t EndOfRun(const TracedRun& run) {
 }
 
 // Returns a hash of the functions above a node's child: `above`, and the node's
-// own if it makes items. A function may also read items of other children.
+// own if it makes items. A function may also read items of other children,
+// whose fingerprints then count as a whole.
 uint64_t FunctionsAbove(const DatasetNode& node, const NamedNode& child,
                         uint64_t above) {
   if (!node.makes_items()) return above;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/node_answers.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -25,6 +26,8 @@ absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
         component.dataset == nullptr ? "no dataset"
                                      : absl::StrCat("'", component.name, "'")));
   }
+  PONIENTE_RETURN_IF_ERROR(
+      PrependName(CheckAnswers(*component.dataset), text.name));
   if (!component.dataset->length_now().is_final) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", text.name,

@@ -29,12 +29,6 @@
 
 namespace poniente::internal {
 
-// Returns the DataLoss error that an item that a dataset gave holds an id that
-// is not below `limit`. Its remedy is the one for the item's origin: a store, a
-// dataset of the program's own, or a function above them.
-absl::Status NotAnIdOf(const TreeLeaf& leaf, uint64_t item, uint64_t id,
-                       uint64_t limit);
-
 // Thread safety: immutable; any number of threads.
 class FileRows {
  public:

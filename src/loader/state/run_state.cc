@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -108,6 +109,7 @@ std::string StateTextAnyway(const DatasetNode& root, const Schedule& schedule,
                             std::string* warning) {
   absl::StatusOr<std::string> text = StateText(root, schedule, step, journal);
   if (text.ok()) return *std::move(text);
+  if (!absl::IsInternal(text.status())) throw std::bad_alloc();
   *warning = absl::StrCat("the state of step ", step,
                           " does not say what has been read before it, so "
                           "Resume() will not compare that: ",
