@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streaming stores, prefetching, and the second level of the caches for the
-// latter are all needed: docs/performance.md, "Loader", has the figures.
+// latter are all needed: docs/experiments.md has the figures.
 #include "io/mmap/stream_copy.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
 #include "loader/rows/id_errors.h"
 #include "loader/widen.h"
