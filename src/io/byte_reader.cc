@@ -15,6 +15,7 @@
 #include "io/read_ends.h"
 #include "io/read_plan.h"
 #include "io/reader_state.h"
+#include "io/uring/second_ring.h"
 #include "io/uring/uring_ring.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -30,6 +31,8 @@ using internal::PendingRead;
 using internal::ReaderAccess;
 using internal::ReaderState;
 using internal::ReadPlan;
+using internal::SecondBatch;
+using internal::SecondRing;
 using internal::UringBatch;
 using internal::UringRing;
 
@@ -154,6 +157,9 @@ class Turn {
   // Returns whether no file that the plan relied on was changed before its
   // reads had ended. Valid after Finish().
   bool is_unchanged() const { return is_unchanged_; }
+  // Returns what the page cache had of the reads through it. Valid after
+  // Finish().
+  const internal::Hits& cached() const { return cached_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -187,7 +193,7 @@ class Turn {
     return count;
   }
 
-  static void CountAlike(std::span<const PendingRead> alike) {
+  void CountAlike(std::span<const PendingRead> alike) {
     ReaderState& reader = alike.front().reader();
     const IoBackend backend = alike.front().backend();
     uint64_t bytes = 0, retries = 0;
@@ -206,12 +212,15 @@ class Turn {
     Add(retries, &counters.retries);
     if (backend == IoBackend::kBuffered) {
       reader.ReportBuffered(hits.known_reads, hits.known);
+      cached_.known_reads += hits.known_reads;
+      cached_.known += hits.known;
     }
   }
 
   ReadPlan* const plan_;
   Clock::time_point suspended_;
   bool is_unchanged_ = true;
+  internal::Hits cached_;
 };
 
 // The part of a batch that is still to be read.
@@ -247,18 +256,34 @@ Task<> ReadTurn(Rest* rest) {
   }
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   UringRing& ring = UringRing::Of(executor);
+  SecondRing& second_ring = SecondRing::Of(executor);
+  const std::span<PendingRead> reads = plan.ring();
+  const std::span<PendingRead> shared = reads.last(second_ring.ShareOf(reads));
+  // Else the second co_await would throw if the first one was cancelled.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
   {
-    UringBatch batch(&ring, plan.ring());
-    const bool done = batch.Start();
-    turn.ReadHere();  // meanwhile the disk works on the ring's reads
-    if (!done) {
+    SecondBatch there(&second_ring, shared);
+    UringBatch here(&ring, reads.first(reads.size() - shared.size()));
+    const bool done = here.Start();
+    turn.ReadHere();  // meanwhile the disk works on the rings' reads
+    if (!done || !there.IsDone()) {
       turn.Suspend();
-      co_await batch.Wait();
+      if (!done) co_await here.Wait();
+      absl::Status waited = co_await there.Wait();
+      waited.IgnoreError();
       turn.Resume();
     }
   }
+  if (!shared.empty()) {
+    UringBatch refused(&ring, shared);  // by the second ring
+    if (!refused.Start()) co_await refused.Wait();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
   turn.ReadRefused(ring);
-  co_return finish();
+  absl::Status finished = finish();
+  second_ring.Learn(turn.cached());
+  co_return finished;
 }
 
 // Reads the checksums that the requests need and that are not in memory. Errors

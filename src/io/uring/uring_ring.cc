@@ -75,9 +75,18 @@ asio::awaitable<void> UringBatch::Wait() {
   return asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
       [this](auto handler) {
         using Parked = ParkedHandler<decltype(handler)>;
-        ring_->Park(this, std::make_unique<Parked>(std::move(handler)));
+        Park(std::make_unique<Parked>(std::move(handler)));
       },
       asio::use_awaitable);
+}
+
+void UringBatch::Park(std::unique_ptr<UringWaiter> waiter) {
+  ring_->Park(this, std::move(waiter));
+}
+
+bool UringBatch::is_complete() const {
+  return std::all_of(reads_.begin(), reads_.end(),
+                     [](const PendingRead& read) { return read.finished(); });
 }
 
 UringRing& UringRing::Of(const asio::any_io_executor& executor) {

@@ -148,6 +148,12 @@ class UringBatch {
   // not interrupt it, because the kernel owns the buffers. REQUIRES: Start()
   // returned false.
   boost::asio::awaitable<void> Wait();
+  // Resumes the waiter when all reads are done. REQUIRES: as for Wait().
+  void Park(std::unique_ptr<UringWaiter> waiter);
+
+  // Returns whether all reads are finished, not just given up. REQUIRES: all
+  // are done.
+  bool is_complete() const;
 
  private:
   friend class UringRing;

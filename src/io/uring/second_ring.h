@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second ring for an execution context, on a thread of its own.
+
+#ifndef PONIENTE_IO_URING_SECOND_RING_H_
+#define PONIENTE_IO_URING_SECOND_RING_H_
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/base/thread_annotations.h"
+#include "async/notifier.h"
+#include "io/pending_read.h"
+#include "io/read_ends.h"
+#include "poniente/task.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+
+// Makes half of the reads of batches that go through the page cache and that
+// the disk must bring. The kernel spends 10 to 30 us of processor time in each
+// of these, on the thread that submits them, so one thread cannot keep a fast
+// disk busy.
+//
+// Ownership: a service of its context; destroyed with it, when its reads have
+//     ended. Its thread is started by the first reads.
+// Thread safety: any thread.
+// Forks: a forked child has no such thread; it makes all reads itself.
+// Errors: reads that the second ring cannot make stay unfinished, and it is
+//     given no more.
+class SecondRing final : public boost::asio::execution_context::service {
+ public:
+  static inline boost::asio::execution_context::id id;
+
+  // Returns the second ring of the executor's context.
+  static SecondRing& Of(const boost::asio::any_io_executor& executor);
+
+  // For Asio only.
+  explicit SecondRing(boost::asio::execution_context& context);
+  ~SecondRing() override;
+
+  // Returns how many of a batch's reads, from its end, the second ring should
+  // make.
+  size_t ShareOf(std::span<const PendingRead> reads) const;
+  // Records what the page cache had of a batch.
+  void Learn(const Hits& hits);
+
+ private:
+  friend class SecondBatch;
+  class Thread;
+
+  void shutdown() override;
+  bool IsForked() const;
+  // Returns null if there can be no thread or no ring.
+  Thread* Start();
+
+  const int forks_;  // at creation
+  // Relaxed: whoever sees them late gives the other ring a batch more or less.
+  std::atomic<bool> works_;
+  std::atomic<double> hit_share_ = 1;  // running average
+  Mutex mu_;
+  std::unique_ptr<Thread> thread_ ABSL_GUARDED_BY(mu_);
+};
+
+// The reads of one ReadBatch() that the second ring makes.
+//
+// Ownership: borrows the reads. If it is destroyed before Wait() has ended, the
+//     destructor blocks until all its reads are done.
+// Thread safety: belongs to one coroutine.
+class SecondBatch {
+ public:
+  // Has the second ring begin with the reads, unless they are none. If there is
+  // no memory for it, they stay unfinished.
+  SecondBatch(SecondRing* ring, std::span<PendingRead> reads);
+  ~SecondBatch();
+  SecondBatch(const SecondBatch&) = delete;
+  SecondBatch& operator=(const SecondBatch&) = delete;
+
+  bool IsDone() const;
+  // Resumes on the caller's executor when the second ring is done with all
+  // reads. Never fails, and cancellation does not interrupt it.
+  Task<> Wait();
+
+ private:
+  class Reads;
+
+  SecondRing* const ring_;
+  // Notified at the end of the reads; null if there are none.
+  std::shared_ptr<Notifier> done_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_URING_SECOND_RING_H_

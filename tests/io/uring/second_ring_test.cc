@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Half of a cold batch on the second ring: the same bytes, whatever happens.
+#include "io/uring/second_ring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cerrno>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "io/files/fault_hooks.h"
+#include "io/read_plan.h"
+#include "poniente/byte_reader.h"
+#include "tests/io/needs_uring.h"
+#include "tests/io/proven_file.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+#include "util/mutex.h"
+
+namespace poniente {
+namespace {
+
+namespace asio = boost::asio;
+using internal::SecondBatch;
+using internal::SecondRing;
+using internal::SystemCall;
+using ::poniente::testing::DropFromCache;
+using ::poniente::testing::IsOk;
+using ::poniente::testing::Windows;
+
+// As after many batches of which the page cache had nothing.
+template <class Context>
+SecondRing& ColdRingOf(Context* context) {
+  SecondRing& ring = SecondRing::Of(context->get_executor());
+  ring.Learn({.known_reads = 1000, .known = 0, .all = 0});
+  return ring;
+}
+
+class SecondRingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    PONIENTE_NEEDS_URING();
+    if (std::thread::hardware_concurrency() < 2) {
+      GTEST_SKIP() << "one processor: there is never a second ring";
+    }
+    testing::WriteProvenFile(path(), 0, 1 << 20);
+    ASSERT_OK_AND_ASSIGN(reader_, Open(IoBackend::kBuffered));
+  }
+  std::string path() const { return dir_.path("0"); }
+  absl::StatusOr<std::shared_ptr<const ByteReader>> Open(IoBackend backend) {
+    return ByteReader::Open({path()}, {.backend = backend});
+  }
+  static Windows WindowsOf(const ByteReader& reader, uint64_t count) {
+    Windows windows;
+    for (uint64_t i = 0; i < count; ++i) {
+      windows.Add(reader, 0, (i * 37 % 64) * 16'384, 8192, 0);
+    }
+    return windows;
+  }
+  Windows ColdWindows() {
+    DropFromCache(path());
+    return WindowsOf(*reader_, 64);
+  }
+  // What is to be read for windows, without reading it.
+  class Planned {
+   public:
+    explicit Planned(const Windows& windows)
+        : sorted_(internal::SortRequests(windows.requests())) {
+      std::span<const internal::OrderedRequest> rest = sorted_;
+      EXPECT_THAT(plan_.TakeFrom(&rest), IsOk());
+    }
+    std::span<internal::PendingRead> reads() { return plan_.ring(); }
+
+   private:
+    std::vector<internal::OrderedRequest> sorted_;
+    internal::ReadPlan plan_;
+  };
+
+  testing::TempDir dir_;
+  std::shared_ptr<const ByteReader> reader_;
+};
+
+// Notes which threads submit reads, and fails the calls of all but one.
+class Threads final : public internal::FaultHooks {
+ public:
+  explicit Threads(std::optional<SystemCall> failing = {})
+      : failing_(failing) {}
+
+  int Error(SystemCall call) override {
+    const bool is_other = std::this_thread::get_id() != test_;
+    if (call == SystemCall::kUringEnter) {
+      ++(is_other ? others_calls_ : own_calls_);
+    }
+    return is_other && call == failing_ ? EINVAL : 0;
+  }
+  int own_calls() const { return own_calls_; }
+  int others_calls() const { return others_calls_; }
+
+ private:
+  const std::thread::id test_ = std::this_thread::get_id();
+  const std::optional<SystemCall> failing_;
+  std::atomic<int> own_calls_ = 0;
+  std::atomic<int> others_calls_ = 0;
+};
+
+TEST_F(SecondRingTest, MakesHalfOfTheReadsOfColdFiles) {
+  const Windows windows = ColdWindows();
+  Planned planned(windows);
+  asio::io_context context;
+  SecondRing& ring = SecondRing::Of(context.get_executor());
+  EXPECT_EQ(ring.ShareOf(planned.reads()), 0) << "nothing is known yet";
+  ring.Learn({.known_reads = 8, .known = 0, .all = 0});
+  EXPECT_EQ(ring.ShareOf(planned.reads()), 0) << "8 reads tell too little";
+  ring.Learn({.known_reads = 8, .known = 1, .all = 1});
+  EXPECT_EQ(ring.ShareOf(planned.reads()), 32);
+  ring.Learn({.known_reads = 0, .known = 0, .all = 0});
+  EXPECT_EQ(ring.ShareOf(planned.reads()), 32);
+  ring.Learn({.known_reads = 100, .known = 100, .all = 100});
+  EXPECT_EQ(ring.ShareOf(planned.reads()), 0) << "the page cache has them";
+}
+
+TEST_F(SecondRingTest, LeavesSmallBatchesAndReadsPastTheCacheToTheFirst) {
+  asio::io_context context;
+  SecondRing& ring = ColdRingOf(&context);
+  EXPECT_EQ(ring.ShareOf({}), 0);
+  const Windows small = WindowsOf(*reader_, 15);
+  EXPECT_EQ(ring.ShareOf(Planned(small).reads()), 0);
+  const Windows larger = WindowsOf(*reader_, 17);
+  EXPECT_EQ(ring.ShareOf(Planned(larger).reads()), 8);
+  ASSERT_OK_AND_ASSIGN(const auto direct, Open(IoBackend::kDirect));
+  if (!direct->fallback_reason().empty()) {
+    GTEST_SKIP() << direct->fallback_reason();
+  }
+  const Windows past = WindowsOf(*direct, 64);
+  Planned planned(past);
+  if (!planned.reads().empty() &&
+      planned.reads().front().backend() == IoBackend::kDirect) {
+    EXPECT_EQ(ring.ShareOf(planned.reads()), 0);
+  }
+}
+
+TEST_F(SecondRingTest, BothThreadsReadAColdBatch) {
+  asio::io_context context;
+  for (int i = 0; i < 10; ++i) {
+    ColdRingOf(&context);
+    const Windows windows = ColdWindows();
+    Threads threads;
+    {
+      const internal::ScopedFaultHooks scope(&threads);
+      ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
+    }
+    EXPECT_EQ(windows.FirstWrongByte(), "");
+    EXPECT_GT(threads.own_calls(), 0);
+    EXPECT_GT(threads.others_calls(), 0);
+  }
+  EXPECT_EQ(reader_->counters().Total().requests, 640);
+  EXPECT_EQ(reader_->counters().Total().bytes_read, 640 * 8192);
+}
+
+// What the second ring refuses, the first one reads, and it is not asked again.
+TEST_F(SecondRingTest, FailuresOfTheSecondRingAreNotSeen) {
+  for (const SystemCall call :
+       {SystemCall::kUringEnter, SystemCall::kRegisterTables,
+        SystemCall::kRegisterFile}) {
+    asio::io_context context;
+    ColdRingOf(&context);
+    Threads threads(call);
+    const internal::ScopedFaultHooks scope(&threads);
+    for (int i = 0; i < 5; ++i) {
+      const Windows windows = ColdWindows();
+      ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
+      EXPECT_EQ(windows.FirstWrongByte(), "");
+      ColdRingOf(&context);
+    }
+    EXPECT_EQ(reader_->fallback_reason(), "");
+    if (call == SystemCall::kUringEnter) {
+      EXPECT_EQ(threads.others_calls(), 1);
+    }
+  }
+}
+
+// Fails the creation of every ring but the first.
+class FirstRingOnly final : public internal::FaultHooks {
+ public:
+  explicit FirstRingOnly(SystemCall failing) : failing_(failing) {}
+  int Error(SystemCall call) override {
+    return call == failing_ && made_++ > 0 ? ENOMEM : 0;
+  }
+
+ private:
+  const SystemCall failing_;
+  std::atomic<int> made_ = 0;
+};
+
+TEST_F(SecondRingTest, ReadsWhereThereCanBeNoSecondRing) {
+  for (const SystemCall call : {SystemCall::kUringSetup, SystemCall::kEventfd,
+                                SystemCall::kRegisterEventfd}) {
+    FirstRingOnly first(call);
+    const internal::ScopedFaultHooks scope(&first);
+    asio::io_context context;
+    const Windows one = WindowsOf(*reader_, 1);  // makes the first ring
+    ASSERT_THAT(testing::ReadIn(&context, one.requests()), IsOk());
+    SecondRing& ring = ColdRingOf(&context);
+    const Windows windows = ColdWindows();
+    ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
+    EXPECT_EQ(windows.FirstWrongByte(), "");
+    EXPECT_EQ(ring.ShareOf(Planned(windows).reads()), 0);
+    EXPECT_EQ(reader_->fallback_reason(), "");
+  }
+}
+
+TEST_F(SecondRingTest, ErrorsOfItsReadsAreThoseOfTheBatch) {
+  // The last windows are the second ring's, and the file has lost them.
+  ASSERT_EQ(::truncate(path().c_str(), 900'000), 0);
+  asio::io_context context;
+  ColdRingOf(&context);
+  const Windows windows = WindowsOf(*reader_, 64);
+  const absl::Status status = testing::ReadIn(&context, windows.requests());
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("the file ends at 900000"));
+}
+
+TEST_F(SecondRingTest, ABatchThatIsDroppedWaitsForTheSecondRing) {
+  for (int round = 0; round < 20; ++round) {
+    const Windows windows = ColdWindows();
+    Planned planned(windows);
+    asio::io_context context;
+    SecondRing& ring = ColdRingOf(&context);
+    { const SecondBatch batch(&ring, planned.reads()); }
+    EXPECT_EQ(windows.FirstWrongByte(), "");
+    EXPECT_EQ(context.run(), 0);
+  }
+}
+
+TEST_F(SecondRingTest, NoReadsNeedNoThread) {
+  asio::io_context context;
+  SecondRing& ring = SecondRing::Of(context.get_executor());
+  const SecondBatch batch(&ring, {});
+  EXPECT_TRUE(batch.IsDone());
+}
+
+// Reads `batches` batches of 64 random windows, each checked.
+Task<> ReadMany(std::shared_ptr<const ByteReader> reader, SecondRing* ring,
+                uint64_t seed, int batches) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < batches; ++i) {
+    if (random() % 4 == 0) DropFromCache(reader->path(0));
+    if (random() % 2 == 0) {
+      ring->Learn({.known_reads = 1000, .known = 0, .all = 0});
+    }
+    Windows windows;
+    windows.AddRandom(*reader, 0, 64, 2000, &random);
+    absl::Status status = co_await ReadBatch(windows.requests());
+    if (!status.ok()) co_return status;
+    const std::string wrong = windows.FirstWrongByte();
+    if (!wrong.empty()) co_return absl::InternalError(wrong);
+  }
+  co_return absl::OkStatus();
+}
+
+TEST_F(SecondRingTest, ManyCoroutinesOfManyThreadsShareIt) {
+  const uint64_t seed = testing::TestSeed(1);
+  std::atomic<int> ended = 0;
+  {
+    asio::thread_pool pool(3);
+    SecondRing& ring = ColdRingOf(&pool);
+    for (uint64_t i = 0; i < 30; ++i) {
+      asio::co_spawn(pool, ReadMany(reader_, &ring, seed + i, 10),
+                     [&ended](std::exception_ptr thrown, absl::Status status) {
+                       EXPECT_FALSE(thrown);
+                       EXPECT_THAT(status, IsOk());
+                       ++ended;
+                     });
+    }
+    pool.join();
+  }
+  EXPECT_EQ(ended, 30);
+  EXPECT_EQ(reader_->counters().Total().requests, 30 * 10 * 64);
+}
+
+TEST_F(SecondRingTest, AContextMayDieWhileBothRingsRead) {
+  for (int round = 0; round < 20; ++round) {
+    asio::thread_pool pool(2);
+    SecondRing& ring = ColdRingOf(&pool);
+    for (uint64_t i = 0; i < 10; ++i) {
+      asio::co_spawn(pool, ReadMany(reader_, &ring, i, 100),
+                     [](std::exception_ptr, absl::Status) {});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(round));
+    pool.stop();
+  }
+}
+
+TEST_F(SecondRingTest, AForkedChildReadsAlone) {
+  asio::io_context context;
+  SecondRing& ring = ColdRingOf(&context);
+  const Windows windows = ColdWindows();
+  ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
+  ColdRingOf(&context);
+  Planned planned(windows);
+  ASSERT_EQ(ring.ShareOf(planned.reads()), 32);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(ring.ShareOf(planned.reads()) == 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace poniente
