@@ -199,7 +199,8 @@ struct ReadCounters {
 // Ownership: shared; keeps its files open (and mapped, if it maps them) while
 //     it lives. It must outlive every task that reads from it.
 // Thread safety: any number of threads and executors at once. Each Asio
-//     execution context has one io_uring ring.
+//     execution context has an io_uring ring, and while batches are not cached,
+//     a second one with a thread of its own (docs/reading.md).
 // Determinism: the bytes are the same through every backend.
 // Errors: every message holds path, offset, what was expected and a remedy.
 //     NotFound: no such file. OutOfRange: a request past the size that the file
@@ -259,10 +260,11 @@ class ByteReader final {
 // io_uring serves (as many as fit in the ring; the rest as space frees up).
 // Requests may overlap in the files, but not in memory.
 //
-// Suspends at most once in each round of reads, and not at all if all bytes
-// were there at submission. Almost every batch takes one round. It takes more
-// if checksums have to be read from a file first, if a file changed after it
-// was verified, or if whole blocks or sectors have to be read next to the
+// Suspends at most once in each round of reads (twice if a second ring makes
+// half of them), and not at all if all bytes were there at submission, as they
+// were for the batches before. Almost every batch takes one round. It takes
+// more if checksums have to be read from a file first, if a file changed after
+// it was verified, or if whole blocks or sectors have to be read next to the
 // requested bytes and make up more than 64 MiB.
 Task<> ReadBatch(std::span<const ReadRequest> requests);
 

@@ -8,6 +8,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
+#include <chrono>
+#include <new>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -19,14 +22,19 @@ namespace poniente::internal {
 
 namespace asio = boost::asio;
 
+// Attempts to resume, a millisecond apart.
+constexpr int kMaxTries = 10;
+
 struct ParkedCoroutine::Content {
   Content(Handler&& h, asio::any_io_executor e)
       : executor(asio::prefer(std::move(e),
                               asio::execution::outstanding_work.tracked)),
-        handler(std::move(h)) {}
+        handler(std::make_shared<Handler>(std::move(h))) {}
 
   asio::any_io_executor executor;
-  Handler handler;  // destroyed first: it posts to the executor
+  // Destroyed first: it posts to the executor. Shared with what is posted, so
+  // that it is not lost if there is no memory for that.
+  std::shared_ptr<Handler> handler;
 };
 
 // The coroutines parked on one context. Outlives the context, so that
@@ -137,10 +145,22 @@ ParkedCoroutine::~ParkedCoroutine() { Taken dropped(this); }
 void ParkedCoroutine::Resume(bool notified) {
   const Taken taken(this);
   if (taken.get() == nullptr) return;
-  // Move-constructed, never assigned: Asio 1.26 recurses in assignment.
-  auto complete = [handler = Handler(std::move(taken.get()->handler)),
-                   notified]() mutable { std::move(handler)(notified); };
-  asio::post(taken.get()->executor, std::move(complete));
+  for (int tries = 1;; ++tries) {
+    try {
+      asio::post(taken.get()->executor,
+                 [handler = taken.get()->handler, notified] {
+                   std::move (*handler)(notified);
+                 });
+      return;
+    } catch (const std::bad_alloc&) {
+      if (tries == kMaxTries) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+void UseParking(asio::execution_context& context) {
+  asio::use_service<ParkingService>(context);
 }
 
 }  // namespace poniente::internal

@@ -6,11 +6,17 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <memory>
 
 namespace poniente::internal {
 
 class ParkingLot;
+
+// Has the context keep its list of parked coroutines from now on. Asio shuts
+// services down from the newest to the oldest: what services made after this
+// still use is dropped after them.
+void UseParking(boost::asio::execution_context& context);
 
 // When an execution context is destroyed, Asio drops the coroutines that wait
 // for the context's timers and sockets. It can do so only then, because their
@@ -32,7 +38,9 @@ class ParkedCoroutine {
   ParkedCoroutine(const ParkedCoroutine&) = delete;
   ParkedCoroutine& operator=(const ParkedCoroutine&) = delete;
 
-  // Posts the coroutine to its executor; its wait returns `notified`.
+  // Posts the coroutine to its executor; its wait returns `notified`. If there
+  // is no memory, tries for a few milliseconds; then throws std::bad_alloc, and
+  // the coroutine is lost.
   void Resume(bool notified);
 
  private:

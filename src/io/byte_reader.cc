@@ -107,6 +107,8 @@ absl::Status OpenFiles(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
+bool IsUnfinished(const PendingRead& read) { return !read.finished(); }
+
 // One turn of a batch: makes its reads, measures waiting, and finishes them.
 class Turn {
  public:
@@ -119,10 +121,8 @@ class Turn {
   }
   // Makes the reads that the ring has refused, with pread.
   void ReadRefused(const UringRing& ring) {
-    const bool any =
-        std::any_of(plan_->ring().begin(), plan_->ring().end(),
-                    [](const PendingRead& read) { return !read.finished(); });
-    if (!any) return;
+    const auto reads = plan_->ring();
+    if (std::none_of(reads.begin(), reads.end(), IsUnfinished)) return;
     const std::string why(ring.status().message());
     for (const PendingRead& read : plan_->ring()) {
       if (read.finished()) continue;
@@ -157,8 +157,8 @@ class Turn {
   // Returns whether no file that the plan relied on was changed before its
   // reads had ended. Valid after Finish().
   bool is_unchanged() const { return is_unchanged_; }
-  // Returns what the page cache had of the reads through it. Valid after
-  // Finish().
+  // Returns what the page cache had of the reads through it, as far as it can
+  // be told. Valid after Finish().
   const internal::Hits& cached() const { return cached_; }
 
  private:
@@ -212,6 +212,7 @@ class Turn {
     Add(retries, &counters.retries);
     if (backend == IoBackend::kBuffered) {
       reader.ReportBuffered(hits.known_reads, hits.known);
+      if (!reader.hits_tell.load(std::memory_order_relaxed)) return;
       cached_.known_reads += hits.known_reads;
       cached_.known += hits.known;
     }
@@ -259,9 +260,6 @@ Task<> ReadTurn(Rest* rest) {
   SecondRing& second_ring = SecondRing::Of(executor);
   const std::span<PendingRead> reads = plan.ring();
   const std::span<PendingRead> shared = reads.last(second_ring.ShareOf(reads));
-  // Else the second co_await would throw if the first one was cancelled.
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);
   {
     SecondBatch there(&second_ring, shared);
     UringBatch here(&ring, reads.first(reads.size() - shared.size()));
@@ -270,16 +268,23 @@ Task<> ReadTurn(Rest* rest) {
     if (!done || !there.IsDone()) {
       turn.Suspend();
       if (!done) co_await here.Wait();
-      absl::Status waited = co_await there.Wait();
-      waited.IgnoreError();
+      if (!there.IsDone()) {
+        // Else co_await would throw if the batch has been cancelled meanwhile.
+        const bool throws = co_await asio::this_coro::throw_if_cancelled();
+        co_await asio::this_coro::throw_if_cancelled(false);
+        absl::Status waited = co_await there.Wait();
+        waited.IgnoreError();
+        co_await asio::this_coro::throw_if_cancelled(throws);
+      }
       turn.Resume();
     }
   }
-  if (!shared.empty()) {
+  if (std::any_of(shared.begin(), shared.end(), IsUnfinished)) {
     UringBatch refused(&ring, shared);  // by the second ring
+    turn.Suspend();
     if (!refused.Start()) co_await refused.Wait();
+    turn.Resume();
   }
-  co_await asio::this_coro::throw_if_cancelled(throws);
   turn.ReadRefused(ring);
   absl::Status finished = finish();
   second_ring.Learn(turn.cached());

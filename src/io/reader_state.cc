@@ -196,9 +196,9 @@ void ReaderState::LookAround(const OpenFile* first) {
       RefuseDirect(std::string(direct_works.message()));
     }
   }
+  hits_tell = backend == IoBackend::kBuffered &&
+              (first == nullptr || HasNowaitReads(*first));
   if (options.backend != IoBackend::kAuto) return;
-  const bool hits_tell = backend == IoBackend::kBuffered &&
-                         (first == nullptr || HasNowaitReads(*first));
   owned_policy_ = shares_policy
                       ? SmallReadersPolicy(hits_tell, options.cache_bytes)
                       : std::make_shared<BackendPolicy>(hits_tell);

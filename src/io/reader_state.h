@@ -144,6 +144,9 @@ struct ReaderState {
   // refused again.
   std::atomic<bool> refuses_direct = false;
   std::atomic<bool> refuses_mapping = false;
+  // Whether a read through the page cache that is complete right after its
+  // submission was cached. Known once a file is open; relaxed, as above.
+  std::atomic<bool> hits_tell = false;
   // Consecutive batches of copies without a major fault, up to the number after
   // which the files count as cached: from then on no thread writes it.
   static constexpr int kCalmBatches = 8;

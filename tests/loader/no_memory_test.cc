@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader whose process has no memory at one moment: an error, and no other
-// batch. In a program of its own, whose operator new can fail.
+// A loader, or a read, whose process has no memory at one moment: an error, and
+// no other batch. In a program of its own, whose operator new can fail.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/uring/second_ring.h"
 #include "poniente/byte_reader.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
@@ -31,6 +32,7 @@
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "tests/io/needs_uring.h"
+#include "tests/io/proven_file.h"
 #include "tests/loader/open_items.h"
 #include "tests/loader/open_loader.h"
 #include "tests/loader/ready_fd.h"
@@ -147,6 +149,52 @@ TEST(NoMemoryItemsTest, SmallBatches) {
   while (ItemsFailOnce(number, &errors)) ++number;
   EXPECT_GT(number, 200);
   EXPECT_GT(errors, 20);
+}
+
+// Reads a batch, half of it by a second ring, while allocation `number` fails.
+// False if it has fewer.
+bool BothRingsFailOnce(const ByteReader& reader, int64_t number, int* errors) {
+  Windows windows;
+  for (uint64_t i = 0; i < 32; ++i) {
+    windows.Add(reader, 0, i * 8192, 1000, 0);
+  }
+  bool is_read = false;
+  bool is_over = false;
+  {
+    boost::asio::io_context context;
+    internal::SecondRing::Of(context.get_executor())
+        .Learn({.known_reads = 1000, .known = 0, .all = 0});
+    allocations_left = number;
+    try {
+      boost::asio::co_spawn(
+          context, ReadBatch(windows.requests()),
+          [&is_read](std::exception_ptr thrown, absl::Status status) {
+            is_read = !thrown && status.ok();
+          });
+      context.run();
+    } catch (const std::bad_alloc&) {  // the end of the context waits
+    }
+    is_over = allocations_left.exchange(-1) >= 0;
+  }
+  if (is_read) {
+    EXPECT_EQ(windows.FirstWrongByte(), "") << number;
+  }
+  *errors += !is_read;
+  return !is_over;
+}
+
+TEST(NoMemoryReadTest, BothRings) {
+  PONIENTE_NEEDS_URING();
+  const TempDir folder;
+  WriteProvenFile(folder.path("f"), 0, 1 << 18);
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      ByteReader::Open({folder.path("f")}, {.backend = IoBackend::kBuffered}));
+  int64_t number = 0;
+  int errors = 0;
+  while (BothRingsFailOnce(*reader, number, &errors) && !HasFailure()) ++number;
+  EXPECT_GT(number, 30);
+  EXPECT_GT(errors, 10);
 }
 
 class NoMemoryTest : public ::testing::TestWithParam<Take> {

@@ -21,17 +21,19 @@
 
 namespace poniente::internal {
 
-// Makes half of the reads of batches that go through the page cache and that
-// the disk must bring. The kernel spends 10 to 30 us of processor time in each
-// of these, on the thread that submits them, so one thread cannot keep a fast
-// disk busy.
+// Makes half of the reads that go through the page cache, in batches of which
+// the disk must bring most. The kernel spends 15 to 30 us of processor time in
+// each of these reads, on the thread that submits it, so one thread cannot keep
+// a fast disk busy.
 //
 // Ownership: a service of its context; destroyed with it, when its reads have
-//     ended. Its thread is started by the first reads.
+//     ended. The first reads start its thread, if the thread that asks for them
+//     may run on two cores, and if the process has fewer such threads than half
+//     of the cores.
 // Thread safety: any thread.
 // Forks: a forked child has no such thread; it makes all reads itself.
-// Errors: reads that the second ring cannot make stay unfinished, and it is
-//     given no more.
+// Errors: reads that the second ring cannot make stay unfinished, and it gets
+//     no more.
 class SecondRing final : public boost::asio::execution_context::service {
  public:
   static inline boost::asio::execution_context::id id;
@@ -44,7 +46,7 @@ class SecondRing final : public boost::asio::execution_context::service {
   ~SecondRing() override;
 
   // Returns how many of a batch's reads, from its end, the second ring should
-  // make.
+  // make: as many as have half of those through the page cache.
   size_t ShareOf(std::span<const PendingRead> reads) const;
   // Records what the page cache had of a batch.
   void Learn(const Hits& hits);
@@ -55,12 +57,18 @@ class SecondRing final : public boost::asio::execution_context::service {
 
   void shutdown() override;
   bool IsForked() const;
-  // Returns null if there can be no thread or no ring.
+  // Forgets the thread without touching it.
+  void ForgetThread() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  // Starts the thread if there is none. Returns null if there can be none, or
+  // no ring.
   Thread* Start();
+  // Has later batches read without the second ring.
+  void GiveUp() { works_.store(false, std::memory_order_relaxed); }
 
   const int forks_;  // at creation
-  // Relaxed: whoever sees them late gives the other ring a batch more or less.
-  std::atomic<bool> works_;
+  // Relaxed: a thread that sees a value late gives the second ring one batch
+  // more or less.
+  std::atomic<bool> works_ = true;
   std::atomic<double> hit_share_ = 1;  // running average
   Mutex mu_;
   std::unique_ptr<Thread> thread_ ABSL_GUARDED_BY(mu_);
@@ -73,8 +81,8 @@ class SecondRing final : public boost::asio::execution_context::service {
 // Thread safety: belongs to one coroutine.
 class SecondBatch {
  public:
-  // Has the second ring begin with the reads, unless they are none. If there is
-  // no memory for it, they stay unfinished.
+  // Has the second ring begin with the reads, if there are any. They stay
+  // unfinished if it cannot: without memory, a thread or a ring.
   SecondBatch(SecondRing* ring, std::span<PendingRead> reads);
   ~SecondBatch();
   SecondBatch(const SecondBatch&) = delete;

@@ -30,6 +30,7 @@
 #include <new>
 #include <thread>
 
+#include "async/parked_coroutine.h"
 #include "io/files/descriptors.h"
 #include "io/files/fault_hooks.h"
 #include "io/uring/uring_setup.h"
@@ -89,6 +90,11 @@ bool UringBatch::is_complete() const {
                      [](const PendingRead& read) { return read.finished(); });
 }
 
+void UringRing::DoNotRegisterBuffers() {
+  MutexLock lock(&mutex_);
+  uses_buffers_ = false;
+}
+
 UringRing& UringRing::Of(const asio::any_io_executor& executor) {
   return asio::use_service<UringRing>(
       asio::query(executor, asio::execution::context));
@@ -96,6 +102,8 @@ UringRing& UringRing::Of(const asio::any_io_executor& executor) {
 
 UringRing::UringRing(asio::execution_context& context)
     : asio::execution_context::service(context), forks_(ForkCount()) {
+  // Coroutines that own what the ring reads into may be parked.
+  UseParking(context);
   // The constructor and the destructor do not take the lock: no other thread
   // uses this object then, and Asio may hold the lock of its services.
   //
@@ -321,7 +329,8 @@ void UringRing::PrepareOne(const PendingRead& read, io_uring_sqe* sqe) {
   } else {
     auto* const into = static_cast<std::byte*>(places.front().iov_base);
     const auto bytes = static_cast<unsigned>(read.piece());
-    const int buffer_slot = tables_.BufferSlot(into, bytes);
+    const int buffer_slot =
+        uses_buffers_ ? tables_.BufferSlot(into, bytes) : -1;
     if (buffer_slot >= 0) {
       io_uring_prep_read_fixed(sqe, fd, into, bytes, read.offset(),
                                buffer_slot);

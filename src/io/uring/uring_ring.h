@@ -58,11 +58,12 @@ class ReactorExecutor {
   boost::asio::execution_context* context_;
 };
 
-// A coroutine that is suspended until its batch is done.
+// What waits until a batch is done: a coroutine, or a SecondBatch.
 class UringWaiter {
  public:
   virtual ~UringWaiter() = default;
-  // Resumes the coroutine on its own executor.
+  // Called once, when the batch is done. Resumes a coroutine on its own
+  // executor.
   virtual void Resume() = 0;
 
  private:
@@ -71,7 +72,7 @@ class UringWaiter {
   std::unique_ptr<UringWaiter> next_;
 };
 
-// Coroutines whose batch is done. Adding one allocates nothing.
+// Those whose batch is done. Adding one allocates nothing.
 class UringWaiters {
  public:
   UringWaiters() = default;
@@ -131,8 +132,8 @@ class ParkedHandler final : public UringWaiter {
 // Ownership: borrows the ring and the reads. If it is destroyed before Wait()
 //     has ended (by an exception), the destructor blocks until all its reads
 //     are done.
-// Thread safety: belongs to one coroutine; the ring's members are under its
-//     lock.
+// Thread safety: belongs to one coroutine or waiter; the ring's members are
+//     under its lock.
 class UringBatch {
  public:
   UringBatch(UringRing* ring, std::span<PendingRead> reads);
@@ -198,6 +199,9 @@ class UringRing final : public boost::asio::execution_context::service,
 
   // Returns OK while the ring takes reads.
   absl::Status status() const;
+  // Leaves locked memory to other rings: it is limited, and reads through the
+  // page cache gain nothing from it.
+  void DoNotRegisterBuffers();
 
  private:
   friend class UringBatch;
@@ -267,6 +271,7 @@ class UringRing final : public boost::asio::execution_context::service,
   const int forks_;  // at creation: a child does not inherit the ring's memory
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
   UringTables tables_ ABSL_GUARDED_BY(mutex_);
+  bool uses_buffers_ ABSL_GUARDED_BY(mutex_) = true;
 
   // The eventfd that the kernel signals at each completion. It is read only
   // while a coroutine is parked, so that an idle run() returns.

@@ -4,18 +4,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <thread>
+#include <vector>
 
 #include "io/files/fault_hooks.h"
 #include "io/read_plan.h"
@@ -25,7 +28,6 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
-#include "util/mutex.h"
 
 namespace poniente {
 namespace {
@@ -74,8 +76,9 @@ class SecondRingTest : public ::testing::Test {
   // What is to be read for windows, without reading it.
   class Planned {
    public:
-    explicit Planned(const Windows& windows)
-        : sorted_(internal::SortRequests(windows.requests())) {
+    explicit Planned(const Windows& windows) : Planned(windows.requests()) {}
+    explicit Planned(std::span<const ReadRequest> requests)
+        : sorted_(internal::SortRequests(requests)) {
       std::span<const internal::OrderedRequest> rest = sorted_;
       EXPECT_THAT(plan_.TakeFrom(&rest), IsOk());
     }
@@ -129,7 +132,7 @@ TEST_F(SecondRingTest, MakesHalfOfTheReadsOfColdFiles) {
   EXPECT_EQ(ring.ShareOf(planned.reads()), 0) << "the page cache has them";
 }
 
-TEST_F(SecondRingTest, LeavesSmallBatchesAndReadsPastTheCacheToTheFirst) {
+TEST_F(SecondRingTest, LeavesSmallBatchesToTheFirst) {
   asio::io_context context;
   SecondRing& ring = ColdRingOf(&context);
   EXPECT_EQ(ring.ShareOf({}), 0);
@@ -137,16 +140,37 @@ TEST_F(SecondRingTest, LeavesSmallBatchesAndReadsPastTheCacheToTheFirst) {
   EXPECT_EQ(ring.ShareOf(Planned(small).reads()), 0);
   const Windows larger = WindowsOf(*reader_, 17);
   EXPECT_EQ(ring.ShareOf(Planned(larger).reads()), 8);
+}
+
+TEST_F(SecondRingTest, LeavesReadsPastTheCacheToTheFirst) {
   ASSERT_OK_AND_ASSIGN(const auto direct, Open(IoBackend::kDirect));
   if (!direct->fallback_reason().empty()) {
     GTEST_SKIP() << direct->fallback_reason();
   }
-  const Windows past = WindowsOf(*direct, 64);
-  Planned planned(past);
-  if (!planned.reads().empty() &&
-      planned.reads().front().backend() == IoBackend::kDirect) {
-    EXPECT_EQ(ring.ShareOf(planned.reads()), 0);
+  asio::io_context context;
+  SecondRing& ring = ColdRingOf(&context);
+  const auto is_buffered = [](const internal::PendingRead& read) {
+    return read.backend() == IoBackend::kBuffered;
+  };
+  // Into memory whose alignment reads past the cache accept.
+  ASSERT_OK_AND_ASSIGN(const ReadBuffer memory,
+                       ReadBuffer::Allocate(64 * 8192));
+  std::vector<ReadRequest> requests;
+  for (uint64_t i = 0; i < 64; ++i) {
+    const ByteReader* const reader = i < 32 ? direct.get() : reader_.get();
+    requests.push_back(
+        {reader, 0, i * 16'384, memory.bytes().subspan(i * 8192, 8192)});
   }
+  Planned planned(requests);
+  const auto reads = planned.reads();
+  ASSERT_EQ(std::count_if(reads.begin(), reads.end(), is_buffered), 32);
+  const auto shared = reads.last(ring.ShareOf(reads));
+  EXPECT_EQ(std::count_if(shared.begin(), shared.end(), is_buffered), 16);
+  // The readers are in the order of their addresses.
+  EXPECT_EQ(shared.size(), is_buffered(reads.back()) ? 16 : 48);
+  const std::span<const ReadRequest> all = requests;
+  Planned past(all.first(32));
+  EXPECT_EQ(ring.ShareOf(past.reads()), 0);
 }
 
 TEST_F(SecondRingTest, BothThreadsReadAColdBatch) {
@@ -170,8 +194,7 @@ TEST_F(SecondRingTest, BothThreadsReadAColdBatch) {
 // What the second ring refuses, the first one reads, and it is not asked again.
 TEST_F(SecondRingTest, FailuresOfTheSecondRingAreNotSeen) {
   for (const SystemCall call :
-       {SystemCall::kUringEnter, SystemCall::kRegisterTables,
-        SystemCall::kRegisterFile}) {
+       {SystemCall::kUringEnter, SystemCall::kRegisterFile}) {
     asio::io_context context;
     ColdRingOf(&context);
     Threads threads(call);
@@ -303,19 +326,65 @@ TEST_F(SecondRingTest, AContextMayDieWhileBothRingsRead) {
 }
 
 TEST_F(SecondRingTest, AForkedChildReadsAlone) {
-  asio::io_context context;
-  SecondRing& ring = ColdRingOf(&context);
+  auto context = std::make_unique<asio::io_context>();
+  ColdRingOf(context.get());
   const Windows windows = ColdWindows();
-  ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
-  ColdRingOf(&context);
+  ASSERT_THAT(testing::ReadIn(context.get(), windows.requests()), IsOk());
+  SecondRing& ring = ColdRingOf(context.get());
   Planned planned(windows);
   ASSERT_EQ(ring.ShareOf(planned.reads()), 32);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) ::_exit(ring.ShareOf(planned.reads()) == 0 ? 0 : 1);
+  if (child == 0) {
+    const bool is_alone = ring.ShareOf(planned.reads()) == 0;
+    context.reset();  // must not wait for the parent's thread
+    ::_exit(is_alone ? 0 : 1);
+  }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+// Returns how many calls other threads make while a cold batch is read.
+int OthersCalls(const Windows& windows) {
+  asio::io_context context;
+  ColdRingOf(&context);
+  Threads threads;
+  const internal::ScopedFaultHooks scope(&threads);
+  EXPECT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
+  EXPECT_EQ(windows.FirstWrongByte(), "");
+  return threads.others_calls();
+}
+
+TEST_F(SecondRingTest, IsNotUsedOnOneCore) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &all)) continue;
+    CPU_SET(core, &one);
+    break;
+  }
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(OthersCalls(ColdWindows()), 0);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(all), &all), 0);
+  EXPECT_GT(OthersCalls(ColdWindows()), 0);
+}
+
+TEST_F(SecondRingTest, TheProcessHasHalfAsManyAsCores) {
+  const unsigned most = std::thread::hardware_concurrency() / 2;
+  std::vector<std::unique_ptr<asio::io_context>> contexts;
+  for (unsigned i = 0; i < most; ++i) {
+    contexts.push_back(std::make_unique<asio::io_context>());
+    ColdRingOf(contexts.back().get());
+    const Windows windows = ColdWindows();
+    ASSERT_THAT(testing::ReadIn(contexts.back().get(), windows.requests()),
+                IsOk());
+  }
+  EXPECT_EQ(OthersCalls(ColdWindows()), 0);
+  contexts.clear();
+  EXPECT_GT(OthersCalls(ColdWindows()), 0);
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ class UringRingTest : public ::testing::Test {
 
 TEST_F(UringRingTest, ABatchOf64IsAShortSubmissionAndALongOne) {
   const Windows windows = ColdWindows();
-  ASSERT_THAT(testing::Read(windows), IsOk());
+  ASSERT_THAT(testing::ReadInNewContext(windows.requests()), IsOk());
   EXPECT_EQ(reader_->counters().Total().submissions, 2);
-  ASSERT_THAT(testing::Read(windows), IsOk());
+  ASSERT_THAT(testing::ReadInNewContext(windows.requests()), IsOk());
   EXPECT_EQ(reader_->counters().Total().submissions, 4);
 }
 
@@ -121,7 +121,7 @@ TEST_F(UringRingTest, EachReaderOfABatchHasItsShortSubmission) {
     windows.Add(*reader_, 0, i * 16'000, 777, 0);
     windows.Add(*other, 0, i * 16'000, 777, 0);
   }
-  ASSERT_THAT(testing::Read(windows), IsOk());
+  ASSERT_THAT(testing::ReadInNewContext(windows.requests()), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
   EXPECT_EQ(reader_->counters().Total().submissions, 2);
   EXPECT_EQ(other->counters().Total().submissions, 2);
