@@ -199,7 +199,7 @@ struct ReadCounters {
 // Ownership: shared; keeps its files open (and mapped, if it maps them) while
 //     it lives. It must outlive every task that reads from it.
 // Thread safety: any number of threads and executors at once. Each Asio
-//     execution context has an io_uring ring, and while batches are not cached,
+//     execution context has an io_uring ring, and once batches are not cached,
 //     a second one with a thread of its own (docs/reading.md).
 // Determinism: the bytes are the same through every backend.
 // Errors: every message holds path, offset, what was expected and a remedy.

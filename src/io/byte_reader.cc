@@ -259,9 +259,13 @@ Task<> ReadTurn(Rest* rest) {
   UringRing& ring = UringRing::Of(executor);
   SecondRing& second_ring = SecondRing::Of(executor);
   const std::span<PendingRead> reads = plan.ring();
-  const std::span<PendingRead> shared = reads.last(second_ring.ShareOf(reads));
+  // Else a co_await would throw if the batch has been cancelled meanwhile.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  std::span<PendingRead> shared = reads.last(second_ring.ShareOf(reads));
   {
     SecondBatch there(&second_ring, shared);
+    shared = reads.last(there.num_reads());
     UringBatch here(&ring, reads.first(reads.size() - shared.size()));
     const bool done = here.Start();
     turn.ReadHere();  // meanwhile the disk works on the rings' reads
@@ -269,12 +273,8 @@ Task<> ReadTurn(Rest* rest) {
       turn.Suspend();
       if (!done) co_await here.Wait();
       if (!there.IsDone()) {
-        // Else co_await would throw if the batch has been cancelled meanwhile.
-        const bool throws = co_await asio::this_coro::throw_if_cancelled();
-        co_await asio::this_coro::throw_if_cancelled(false);
         absl::Status waited = co_await there.Wait();
         waited.IgnoreError();
-        co_await asio::this_coro::throw_if_cancelled(throws);
       }
       turn.Resume();
     }
@@ -285,6 +285,7 @@ Task<> ReadTurn(Rest* rest) {
     if (!refused.Start()) co_await refused.Wait();
     turn.Resume();
   }
+  co_await asio::this_coro::throw_if_cancelled(throws);
   turn.ReadRefused(ring);
   absl::Status finished = finish();
   second_ring.Learn(turn.cached());

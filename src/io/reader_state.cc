@@ -196,7 +196,7 @@ void ReaderState::LookAround(const OpenFile* first) {
       RefuseDirect(std::string(direct_works.message()));
     }
   }
-  hits_tell = backend == IoBackend::kBuffered &&
+  hits_tell = backend != IoBackend::kMmap && backend != IoBackend::kPread &&
               (first == nullptr || HasNowaitReads(*first));
   if (options.backend != IoBackend::kAuto) return;
   owned_policy_ = shares_policy

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -21,9 +22,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "io/files/fault_hooks.h"
 #include "io/uring/second_ring.h"
 #include "poniente/byte_reader.h"
 #include "poniente/in_memory_dataset.h"
@@ -151,6 +154,23 @@ TEST(NoMemoryItemsTest, SmallBatches) {
   EXPECT_GT(errors, 20);
 }
 
+// Counts the submissions of threads other than the one that made it.
+class OtherThreads final : public internal::FaultHooks {
+ public:
+  int Error(internal::SystemCall call) override {
+    if (call == internal::SystemCall::kUringEnter &&
+        std::this_thread::get_id() != own_) {
+      ++submissions;
+    }
+    return 0;
+  }
+
+  std::atomic<int> submissions = 0;
+
+ private:
+  const std::thread::id own_ = std::this_thread::get_id();
+};
+
 // Reads a batch, half of it by a second ring, while allocation `number` fails.
 // False if it has fewer.
 bool BothRingsFailOnce(const ByteReader& reader, int64_t number, int* errors) {
@@ -195,6 +215,15 @@ TEST(NoMemoryReadTest, BothRings) {
   while (BothRingsFailOnce(*reader, number, &errors) && !HasFailure()) ++number;
   EXPECT_GT(number, 30);
   EXPECT_GT(errors, 10);
+  // The second ring was still used in the end.
+  OtherThreads threads;
+  const internal::ScopedFaultHooks scope(&threads);
+  EXPECT_FALSE(BothRingsFailOnce(*reader, 1'000'000, &errors));
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
+      CPU_COUNT(&cores) > 1) {
+    EXPECT_GT(threads.submissions, 0);
+  }
 }
 
 class NoMemoryTest : public ::testing::TestWithParam<Take> {

@@ -153,8 +153,8 @@ class GraphBuilder {
 
   const Run& run_;
   ConfigSources sources_;
-  NodeBuilder nodes_;
   std::optional<Schedule> schedule_;
+  NodeBuilder nodes_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -26,63 +27,83 @@ constexpr size_t kLeastReads = 16;
 // The running average of the hit share below which most reads are the disk's.
 constexpr double kCold = 0.4;
 // A batch of this many known reads has half of the weight in the new average;
-// the short call of a batch tells of 8.
+// each ring's short call of a batch tells of 8.
 constexpr double kMemory = 8;
 
 bool IsBuffered(const PendingRead& read) {
   return read.backend() == IoBackend::kBuffered;
 }
 
-// Returns whether the calling thread, and so a thread that it starts, may run
-// on more than one core.
-bool HasSecondCore() {
+// Returns on how many cores the calling thread, and so a thread that it starts,
+// may run.
+unsigned NumCores() {
   cpu_set_t cores;
-  // Fails if there are more than 1024 cores.
-  return ::sched_getaffinity(0, sizeof(cores), &cores) != 0 ||
-         CPU_COUNT(&cores) > 1;
+  // Fails if there are more than 1024.
+  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0
+             ? static_cast<unsigned>(CPU_COUNT(&cores))
+             : std::thread::hardware_concurrency();
 }
 
-// The threads of this process.
-std::atomic<unsigned> num_threads = 0;
+// A share in the number of threads that the process may have: as many as cores.
+class ThreadSlot {
+ public:
+  // Takes a slot if there is one.
+  ThreadSlot() : forks_(static_cast<uint64_t>(ForkCount()) << 32) {
+    const unsigned most = NumCores();
+    uint64_t taken = taken_slots.load();
+    while (!is_taken_) {
+      // A forked child has none of its parent's threads.
+      const uint64_t count =
+          (taken & kForks) == forks_ ? taken & ~kForks : uint64_t{0};
+      if (most < 2 || count >= most) return;
+      is_taken_ =
+          taken_slots.compare_exchange_weak(taken, forks_ | (count + 1));
+    }
+  }
+  ThreadSlot(ThreadSlot&& other) noexcept
+      : forks_(other.forks_),
+        is_taken_(std::exchange(other.is_taken_, false)) {}
+  // REQUIRES: the process has not forked.
+  ~ThreadSlot() {
+    if (is_taken_) --taken_slots;
+  }
 
-// Counts a thread, unless the process has as many as half of the cores.
-bool MayStartThread() {
-  const unsigned most = std::max(std::thread::hardware_concurrency() / 2, 1u);
-  if (num_threads.fetch_add(1) < most) return true;
-  --num_threads;
-  return false;
-}
+  bool is_taken() const { return is_taken_; }
+
+ private:
+  // The number of forks, and below it that of the slots that are taken.
+  static constexpr uint64_t kForks = ~uint64_t{0} << 32;
+  static inline std::atomic<uint64_t> taken_slots = 0;
+
+  const uint64_t forks_;
+  bool is_taken_ = false;
+};
 
 }  // namespace
 
 class SecondRing::Thread {
  public:
-  Thread()
-      : ring_(UringRing::Of(context_.get_executor())),
-        work_(asio::make_work_guard(context_)) {
+  explicit Thread(ThreadSlot slot)
+      : slot_(std::move(slot)), ring_(UringRing::Of(context_.get_executor())) {
     ring_.DoNotRegisterBuffers();
   }
   // Runs what was posted, and ends the thread.
   ~Thread() {
     work_.reset();
-    if (!thread_.joinable()) return;
-    thread_.join();
-    --num_threads;
+    if (thread_.joinable()) thread_.join();
   }
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Returns whether there is a thread now.
+  // Returns whether there is a ring and a thread now.
   bool Start() {
-    if (!ring_.status().ok() || !HasSecondCore() || !MayStartThread()) {
-      return false;
-    }
+    if (!ring_.status().ok()) return false;
     try {
       thread_ = std::thread([this] { Run(); });
     } catch (const std::system_error&) {
-      --num_threads;
+      return false;
     }
-    return thread_.joinable();
+    return true;
   }
   UringRing& ring() { return ring_; }
   asio::io_context& context() { return context_; }
@@ -92,15 +113,16 @@ class SecondRing::Thread {
     while (!context_.stopped()) {
       try {
         context_.run();
-      } catch (const std::bad_alloc&) {
-        // The coroutine that there was no memory to resume is lost.
+      } catch (const std::bad_alloc&) {  // Asio's own; nothing of ours throws
       }
     }
   }
 
+  const ThreadSlot slot_;
   asio::io_context context_{1};
   UringRing& ring_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_ =
+      asio::make_work_guard(context_);
   std::thread thread_;
 };
 
@@ -151,13 +173,14 @@ void SecondRing::Learn(const Hits& hits) {
 
 SecondRing::Thread* SecondRing::Start() {
   MutexLock lock(&mu_);
-  if (thread_ == nullptr) {
-    auto started = std::make_unique<Thread>();
-    if (started->Start()) {
-      thread_ = std::move(started);
-    } else {
-      GiveUp();
-    }
+  if (thread_ != nullptr) return thread_.get();
+  ThreadSlot slot;
+  if (!slot.is_taken()) return nullptr;
+  auto started = std::make_unique<Thread>(std::move(slot));
+  if (started->Start()) {
+    thread_ = std::move(started);
+  } else {
+    GiveUp();
   }
   return thread_.get();
 }
@@ -186,7 +209,12 @@ class SecondBatch::Reads final : public UringWaiter {
 
   void Resume() override {
     if (!batch_.is_complete()) owner_->GiveUp();
-    done_->NotifyAll();
+    try {
+      done_->NotifyAll();
+    } catch (const std::bad_alloc&) {
+      // IsDone() knows. Only the coroutine that waits, which there was no
+      // memory to post, is lost.
+    }
   }
 
  private:
@@ -207,6 +235,7 @@ SecondBatch::SecondBatch(SecondRing* ring, std::span<PendingRead> reads)
       Reads::Begin(std::move(begun));
     });
     done_ = std::move(done);
+    num_reads_ = reads.size();
   } catch (const std::bad_alloc&) {
   }
 }

@@ -28,8 +28,8 @@ namespace poniente::internal {
 //
 // Ownership: a service of its context; destroyed with it, when its reads have
 //     ended. The first reads start its thread, if the thread that asks for them
-//     may run on two cores, and if the process has fewer such threads than half
-//     of the cores.
+//     may run on two cores or more, and if the process has fewer such threads
+//     than these cores.
 // Thread safety: any thread.
 // Forks: a forked child has no such thread; it makes all reads itself.
 // Errors: reads that the second ring cannot make stay unfinished, and it gets
@@ -81,13 +81,15 @@ class SecondRing final : public boost::asio::execution_context::service {
 // Thread safety: belongs to one coroutine.
 class SecondBatch {
  public:
-  // Has the second ring begin with the reads, if there are any. They stay
-  // unfinished if it cannot: without memory, a thread or a ring.
+  // Has the second ring begin with the reads, if there are any and it can.
   SecondBatch(SecondRing* ring, std::span<PendingRead> reads);
   ~SecondBatch();
   SecondBatch(const SecondBatch&) = delete;
   SecondBatch& operator=(const SecondBatch&) = delete;
 
+  // Returns how many reads it has begun with: all, or none if there is no
+  // memory, thread or ring for them.
+  size_t num_reads() const { return num_reads_; }
   bool IsDone() const;
   // Resumes on the caller's executor when the second ring is done with all
   // reads. Never fails, and cancellation does not interrupt it.
@@ -99,6 +101,7 @@ class SecondBatch {
   SecondRing* const ring_;
   // Notified at the end of the reads; null if there are none.
   std::shared_ptr<Notifier> done_;
+  size_t num_reads_ = 0;
 };
 
 }  // namespace poniente::internal
