@@ -112,6 +112,19 @@ class Windows {
   std::vector<uint64_t> proven_as_;
 };
 
+// Reads 64 random windows of the reader's files, which are proven files 0, 1
+// and so on. OK only with the right bytes.
+inline Task<> ReadRandomWindows(const ByteReader& reader,
+                                std::mt19937_64* random) {
+  Windows windows;
+  windows.AddRandom(reader, 0, 64, 2000, random);
+  absl::Status status = co_await ReadBatch(windows.requests());
+  if (!status.ok()) co_return status;
+  const std::string wrong = windows.FirstWrongByte();
+  if (!wrong.empty()) co_return absl::InternalError(wrong);
+  co_return absl::OkStatus();
+}
+
 // Reads in this very context, by its ring.
 inline absl::Status ReadIn(boost::asio::io_context* context,
                            std::span<const ReadRequest> requests) {
