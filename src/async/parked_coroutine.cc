@@ -148,8 +148,9 @@ void ParkedCoroutine::Resume(bool notified) {
   for (int tries = 1;; ++tries) {
     try {
       asio::post(taken.get()->executor,
-                 [handler = taken.get()->handler, notified] {
-                   std::move (*handler)(notified);
+                 [shared = taken.get()->handler, notified] {
+                   Handler& handler = *shared;
+                   std::move(handler)(notified);
                  });
       return;
     } catch (const std::bad_alloc&) {

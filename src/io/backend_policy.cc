@@ -15,8 +15,6 @@ constexpr uint32_t kFirstProbesEvery = 8;
 // Each copy of a batch that probes the mapping counts as this many reads,
 // because such batches are rare.
 constexpr uint64_t kProbeWeight = 8;
-// A batch of this many reads has half of the weight in the new average.
-constexpr double kMemory = 192;
 
 }  // namespace
 
@@ -32,23 +30,13 @@ IoBackend BackendPolicy::Next() {
 }
 
 bool BackendPolicy::WantsDirect() const {
-  return mode() == IoBackend::kDirect ||
-         hit_share_.load(std::memory_order_relaxed) < kNotCold;
-}
-
-double BackendPolicy::Follow(uint64_t reads, uint64_t hits) {
-  const auto count = static_cast<double>(reads);
-  double share = hit_share_.load(std::memory_order_relaxed);
-  share +=
-      (static_cast<double>(hits) / count - share) * (count / (count + kMemory));
-  hit_share_.store(share, std::memory_order_relaxed);
-  return share;
+  return mode() == IoBackend::kDirect || hit_share_.value() < kNotCold;
 }
 
 void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
                                    bool may_map) {
   if (reads == 0 || !hits_tell_) return;
-  Decide(Follow(reads, hits), fits, may_map);
+  Decide(hit_share_.Follow(reads, hits), fits, may_map);
 }
 
 void BackendPolicy::Decide(double share, bool fits, bool may_map) {
@@ -71,17 +59,18 @@ void BackendPolicy::ReportMapped(uint64_t reads, uint64_t faults, bool fits) {
     LeaveMapping(reads, faults);
   } else if (!hits_tell_) {
     const uint64_t weight = kProbeWeight * reads;
-    Decide(Follow(weight, weight - kProbeWeight * std::min(reads, faults)),
+    Decide(hit_share_.Follow(weight,
+                             weight - kProbeWeight * std::min(reads, faults)),
            fits, /*may_map=*/true);
   }
 }
 
 void BackendPolicy::LeaveMapping(uint64_t reads, uint64_t faults) {
   if (faults == 0) return;
-  double share = Follow(reads, reads - std::min(reads, faults));
+  double share = hit_share_.Follow(reads, reads - std::min(reads, faults));
   if (IsBadBatch(reads, faults)) share = 0;
   if (share > kNotHot) return;
-  hit_share_.store(kNotHot, std::memory_order_relaxed);
+  hit_share_.Set(kNotHot);
   mode_.store(IoBackend::kBuffered, std::memory_order_relaxed);
 }
 

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "io/hit_share.h"
 #include "poniente/byte_reader.h"
 
 namespace poniente::internal {
@@ -37,9 +38,7 @@ inline bool IsBadBatch(uint64_t copies, uint64_t faults) {
 
 // The policy of one reader, or one that several small readers share.
 //
-// Thread safety: any number of threads. Accesses are relaxed. Two updates at
-//     the same time may overwrite each other; the average then misses one
-//     batch.
+// Thread safety: any number of threads. Accesses are relaxed (see HitShare).
 class BackendPolicy {
  public:
   explicit BackendPolicy(bool hits_tell = true) : hits_tell_(hits_tell) {}
@@ -64,8 +63,6 @@ class BackendPolicy {
   void ReportMapped(uint64_t reads, uint64_t faults, bool fits = true);
 
  private:
-  // Adds a batch to the average and returns the average.
-  double Follow(uint64_t reads, uint64_t hits);
   // Sets the mode from the share of hits.
   void Decide(double share, bool fits, bool may_map);
   // Stops copying from mappings if the faults show that they are not cached.
@@ -73,7 +70,8 @@ class BackendPolicy {
 
   const bool hits_tell_;
   std::atomic<IoBackend> mode_ = IoBackend::kBuffered;
-  std::atomic<double> hit_share_ = 0.5;
+  // A batch of 192 reads has half of the weight.
+  HitShare hit_share_{/*initial=*/0.5, /*memory=*/192};
   std::atomic<uint32_t> batches_ = 0;  // direct, or while !hits_tell_
 };
 

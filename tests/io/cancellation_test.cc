@@ -14,9 +14,8 @@
 #include <thread>
 
 #include "io/read_plan.h"
-#include "io/uring/second_ring.h"
-#include "io/uring/uring_ring.h"
 #include "tests/io/checksummed_file.h"
+#include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/support/status_matchers.h"
@@ -81,9 +80,7 @@ class CancellationTest : public ::testing::TestWithParam<Way> {
   // Has the batch read in the context the way that is tested.
   void Prepare(asio::io_context* context) const {
     if (!GetParam().two_rings) return;
-    internal::UringRing::Of(context->get_executor());  // as a batch does
-    auto& second = internal::SecondRing::Of(context->get_executor());
-    second.Learn({.known_reads = 1000, .known = 0, .all = 0});
+    const auto& second = testing::ColdRingOf(context);
     const auto sorted = internal::SortRequests(requests_);
     std::span<const internal::OrderedRequest> rest = sorted;
     internal::ReadPlan plan;

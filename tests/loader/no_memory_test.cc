@@ -22,18 +22,17 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "io/files/fault_hooks.h"
-#include "io/uring/second_ring.h"
 #include "poniente/byte_reader.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
 #include "poniente/loader.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
+#include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/loader/open_items.h"
@@ -154,23 +153,6 @@ TEST(NoMemoryItemsTest, SmallBatches) {
   EXPECT_GT(errors, 20);
 }
 
-// Counts the submissions of threads other than the one that made it.
-class OtherThreads final : public internal::FaultHooks {
- public:
-  int Error(internal::SystemCall call) override {
-    if (call == internal::SystemCall::kUringEnter &&
-        std::this_thread::get_id() != own_) {
-      ++submissions;
-    }
-    return 0;
-  }
-
-  std::atomic<int> submissions = 0;
-
- private:
-  const std::thread::id own_ = std::this_thread::get_id();
-};
-
 // Reads a batch, half of it by a second ring, while allocation `number` fails.
 // False if it has fewer.
 bool BothRingsFailOnce(const ByteReader& reader, int64_t number, int* errors) {
@@ -182,8 +164,8 @@ bool BothRingsFailOnce(const ByteReader& reader, int64_t number, int* errors) {
   bool is_over = false;
   {
     boost::asio::io_context context;
-    internal::SecondRing::Of(context.get_executor())
-        .Learn({.known_reads = 1000, .known = 0, .all = 0});
+    // The first ring is made while memory may fail, too.
+    MakeCold(&internal::SecondRing::Of(context.get_executor()));
     allocations_left = number;
     try {
       boost::asio::co_spawn(
@@ -216,13 +198,13 @@ TEST(NoMemoryReadTest, BothRings) {
   EXPECT_GT(number, 30);
   EXPECT_GT(errors, 10);
   // The second ring was still used in the end.
-  OtherThreads threads;
+  SubmittingThreads threads;
   const internal::ScopedFaultHooks scope(&threads);
   EXPECT_FALSE(BothRingsFailOnce(*reader, 1'000'000, &errors));
   cpu_set_t cores;
   if (::sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
       CPU_COUNT(&cores) > 1) {
-    EXPECT_GT(threads.submissions, 0);
+    EXPECT_GT(threads.others_calls(), 0);
   }
 }
 

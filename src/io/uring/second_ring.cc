@@ -26,9 +26,6 @@ namespace asio = boost::asio;
 constexpr size_t kLeastReads = 16;
 // The running average of the hit share below which most reads are the disk's.
 constexpr double kCold = 0.4;
-// A batch of this many known reads has half of the weight in the new average;
-// each ring's short call of a batch tells of 8.
-constexpr double kMemory = 8;
 
 bool IsBuffered(const PendingRead& read) {
   return read.backend() == IoBackend::kBuffered;
@@ -48,21 +45,20 @@ unsigned NumCores() {
 class ThreadSlot {
  public:
   // Takes a slot if there is one.
-  ThreadSlot() : forks_(static_cast<uint64_t>(ForkCount()) << 32) {
+  ThreadSlot() {
+    const uint64_t forks = static_cast<uint64_t>(ForkCount()) << 32;
     const unsigned most = NumCores();
     uint64_t taken = taken_slots.load();
     while (!is_taken_) {
       // A forked child has none of its parent's threads.
       const uint64_t count =
-          (taken & kForks) == forks_ ? taken & ~kForks : uint64_t{0};
+          (taken & kForks) == forks ? taken & ~kForks : uint64_t{0};
       if (most < 2 || count >= most) return;
-      is_taken_ =
-          taken_slots.compare_exchange_weak(taken, forks_ | (count + 1));
+      is_taken_ = taken_slots.compare_exchange_weak(taken, forks | (count + 1));
     }
   }
   ThreadSlot(ThreadSlot&& other) noexcept
-      : forks_(other.forks_),
-        is_taken_(std::exchange(other.is_taken_, false)) {}
+      : is_taken_(std::exchange(other.is_taken_, false)) {}
   // REQUIRES: the process has not forked.
   ~ThreadSlot() {
     if (is_taken_) --taken_slots;
@@ -75,7 +71,6 @@ class ThreadSlot {
   static constexpr uint64_t kForks = ~uint64_t{0} << 32;
   static inline std::atomic<uint64_t> taken_slots = 0;
 
-  const uint64_t forks_;
   bool is_taken_ = false;
 };
 
@@ -151,8 +146,8 @@ void SecondRing::ForgetThread() { (void)thread_.release(); }
 bool SecondRing::IsForked() const { return forks_ != ForkCount(); }
 
 size_t SecondRing::ShareOf(std::span<const PendingRead> reads) const {
-  if (hit_share_.load(std::memory_order_relaxed) > kCold ||
-      !works_.load(std::memory_order_relaxed) || IsForked()) {
+  if (hit_share_.value() > kCold || !works_.load(std::memory_order_relaxed) ||
+      IsForked()) {
     return 0;
   }
   const auto half = std::count_if(reads.begin(), reads.end(), IsBuffered) / 2;
@@ -163,12 +158,7 @@ size_t SecondRing::ShareOf(std::span<const PendingRead> reads) const {
 }
 
 void SecondRing::Learn(const Hits& hits) {
-  const auto reads = static_cast<double>(hits.known_reads);
-  if (reads == 0) return;
-  double share = hit_share_.load(std::memory_order_relaxed);
-  share += (static_cast<double>(hits.known) / reads - share) *
-           (reads / (reads + kMemory));
-  hit_share_.store(share, std::memory_order_relaxed);
+  if (hits.known_reads > 0) hit_share_.Follow(hits.known_reads, hits.known);
 }
 
 SecondRing::Thread* SecondRing::Start() {
@@ -246,12 +236,6 @@ SecondBatch::~SecondBatch() {
 
 bool SecondBatch::IsDone() const {
   return done_ == nullptr || done_->version() > 0;
-}
-
-Task<> SecondBatch::Wait() {
-  if (IsDone()) co_return absl::OkStatus();
-  absl::Status waited = co_await done_->WaitPastToEnd(0);
-  co_return waited;
 }
 
 }  // namespace poniente::internal

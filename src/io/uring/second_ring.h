@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "async/notifier.h"
+#include "io/hit_share.h"
 #include "io/pending_read.h"
 #include "io/read_ends.h"
 #include "poniente/task.h"
@@ -66,10 +67,11 @@ class SecondRing final : public boost::asio::execution_context::service {
   void GiveUp() { works_.store(false, std::memory_order_relaxed); }
 
   const int forks_;  // at creation
-  // Relaxed: a thread that sees a value late gives the second ring one batch
-  // more or less.
+  // Relaxed: a thread that sees it late gives the second ring one batch more.
   std::atomic<bool> works_ = true;
-  std::atomic<double> hit_share_ = 1;  // running average
+  // A batch of 8 known reads has half of the weight; each ring's short call of
+  // a batch tells of 8.
+  HitShare hit_share_{/*initial=*/1, /*memory=*/8};
   Mutex mu_;
   std::unique_ptr<Thread> thread_ ABSL_GUARDED_BY(mu_);
 };
@@ -92,8 +94,9 @@ class SecondBatch {
   size_t num_reads() const { return num_reads_; }
   bool IsDone() const;
   // Resumes on the caller's executor when the second ring is done with all
-  // reads. Never fails, and cancellation does not interrupt it.
-  Task<> Wait();
+  // reads. Never fails, and cancellation does not interrupt it. REQUIRES:
+  // IsDone() returned false.
+  Task<> Wait() { return done_->WaitPastToEnd(0); }
 
  private:
   class Reads;

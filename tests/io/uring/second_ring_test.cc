@@ -15,15 +15,14 @@
 #include <boost/asio/thread_pool.hpp>
 #include <cerrno>
 #include <memory>
-#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "io/files/fault_hooks.h"
 #include "io/read_plan.h"
-#include "io/uring/uring_ring.h"
 #include "poniente/byte_reader.h"
+#include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/support/status_matchers.h"
@@ -37,8 +36,10 @@ namespace asio = boost::asio;
 using internal::SecondBatch;
 using internal::SecondRing;
 using internal::SystemCall;
+using ::poniente::testing::ColdRingOf;
 using ::poniente::testing::DropFromCache;
 using ::poniente::testing::IsOk;
+using ::poniente::testing::SubmittingThreads;
 using ::poniente::testing::Windows;
 
 // Returns on how many cores this thread may run.
@@ -46,15 +47,6 @@ int NumCores() {
   cpu_set_t cores;
   return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores)
                                                             : 2;
-}
-
-// As after many batches of which the page cache had nothing.
-template <class Context>
-SecondRing& ColdRingOf(Context* context) {
-  internal::UringRing::Of(context->get_executor());  // first, as a batch does
-  SecondRing& ring = SecondRing::Of(context->get_executor());
-  ring.Learn({.known_reads = 1000, .known = 0, .all = 0});
-  return ring;
 }
 
 class SecondRingTest : public ::testing::Test {
@@ -100,29 +92,6 @@ class SecondRingTest : public ::testing::Test {
 
   testing::TempDir dir_;
   std::shared_ptr<const ByteReader> reader_;
-};
-
-// Notes which threads submit reads, and fails the calls of all but one.
-class Threads final : public internal::FaultHooks {
- public:
-  explicit Threads(std::optional<SystemCall> failing = {})
-      : failing_(failing) {}
-
-  int Error(SystemCall call) override {
-    const bool is_other = std::this_thread::get_id() != test_;
-    if (call == SystemCall::kUringEnter) {
-      ++(is_other ? others_calls_ : own_calls_);
-    }
-    return is_other && call == failing_ ? EINVAL : 0;
-  }
-  int own_calls() const { return own_calls_; }
-  int others_calls() const { return others_calls_; }
-
- private:
-  const std::thread::id test_ = std::this_thread::get_id();
-  const std::optional<SystemCall> failing_;
-  std::atomic<int> own_calls_ = 0;
-  std::atomic<int> others_calls_ = 0;
 };
 
 TEST_F(SecondRingTest, MakesHalfOfTheReadsOfColdFiles) {
@@ -187,7 +156,7 @@ TEST_F(SecondRingTest, BothThreadsReadAColdBatch) {
   for (int i = 0; i < 10; ++i) {
     ColdRingOf(&context);
     const Windows windows = ColdWindows();
-    Threads threads;
+    SubmittingThreads threads;
     {
       const internal::ScopedFaultHooks scope(&threads);
       ASSERT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
@@ -206,7 +175,7 @@ TEST_F(SecondRingTest, FailuresOfTheSecondRingAreNotSeen) {
        {SystemCall::kUringEnter, SystemCall::kRegisterFile}) {
     asio::io_context context;
     ColdRingOf(&context);
-    Threads threads(call);
+    SubmittingThreads threads(call);
     const internal::ScopedFaultHooks scope(&threads);
     for (int i = 0; i < 5; ++i) {
       const Windows windows = ColdWindows();
@@ -289,7 +258,7 @@ Task<> ReadMany(std::shared_ptr<const ByteReader> reader, SecondRing* ring,
   for (int i = 0; i < batches; ++i) {
     if (random() % 4 == 0) DropFromCache(reader->path(0));
     if (random() % 2 == 0) {
-      ring->Learn({.known_reads = 1000, .known = 0, .all = 0});
+      testing::MakeCold(ring);
     }
     absl::Status status = co_await testing::ReadRandomWindows(*reader, &random);
     if (!status.ok()) co_return status;
@@ -334,7 +303,7 @@ TEST_F(SecondRingTest, AContextMayDieWhileBothRingsRead) {
 int OthersCalls(const Windows& windows) {
   asio::io_context context;
   ColdRingOf(&context);
-  Threads threads;
+  SubmittingThreads threads;
   const internal::ScopedFaultHooks scope(&threads);
   EXPECT_THAT(testing::ReadIn(&context, windows.requests()), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
