@@ -8,9 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "config/parse/great_integer.h"
-#include "util/alike_lines.h"
 #include "util/nearest_name.h"
-#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -86,43 +84,6 @@ std::string Range(const toml::node& wrong, uint64_t least, uint64_t most) {
 }
 
 }  // namespace
-
-void ErrorList::Add(const SourceLocation& location, std::string_view message) {
-  if (is_full()) {
-    ++further_;
-    return;
-  }
-  SourceLocation shown = location;
-  shown.key = OneLine(location.key);
-  const std::string text = OneLine(message);
-  for (const Error& error : errors_) {
-    const bool is_same = error.location.line == location.line &&
-                         error.location.column == location.column &&
-                         error.location.key == shown.key &&
-                         error.message == text;
-    if (is_same) return;
-  }
-  errors_.push_back({std::move(shown), text});
-}
-
-absl::Status ErrorList::ToStatus() const {
-  if (errors_.empty()) return absl::OkStatus();
-  std::vector<Error> sorted = errors_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Error& a, const Error& b) {
-                     return std::pair(a.location.line, a.location.column) <
-                            std::pair(b.location.line, b.location.column);
-                   });
-  std::vector<std::string> lines;
-  for (const Error& error : sorted) {
-    lines.push_back(absl::StrCat(ToString(error.location),
-                                 error.location.key.empty() ? "" : " ",
-                                 error.message));
-  }
-  std::string text = JoinAlikeLines(lines);
-  if (further_ > 0) absl::StrAppend(&text, "\nand ", further_, " more errors");
-  return absl::InvalidArgumentError(text);
-}
 
 SourceLocation LocationOfNode(const toml::node& node,
                               const SourceLocation& parent,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives typed access to TOML. Errors name the place in the file, and those of a
-// whole file are collected.
+// Gives typed access to TOML. Errors name the place in the file.
 
 #ifndef PONIENTE_CONFIG_PARSE_TOML_READER_H_
 #define PONIENTE_CONFIG_PARSE_TOML_READER_H_
@@ -15,36 +14,14 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "config/parse/config_keys.h"
+#include "config/parse/error_list.h"
 #include "config/run_nodes.h"
 
 namespace poniente::internal {
 
 // The greatest integer of TOML.
 inline constexpr uint64_t kMaxInteger = INT64_MAX;
-
-// The errors of one file, in the order of their places, without repetitions.
-class ErrorList {
- public:
-  // Errors beyond this number are only counted.
-  static constexpr size_t kMax = 100;
-
-  void Add(const SourceLocation& location, std::string_view message);
-  bool empty() const { return errors_.empty(); }
-  bool is_full() const { return errors_.size() >= kMax; }
-  // Returns one line per error, a few for those that are alike
-  // (JoinAlikeLines()).
-  absl::Status ToStatus() const;
-
- private:
-  struct Error {
-    SourceLocation location;
-    std::string message;
-  };
-  std::vector<Error> errors_;
-  uint64_t further_ = 0;
-};
 
 // Reads one table. Each getter returns nullopt if the key is missing or wrong;
 // errors go to the list.
