@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "util/status_macros.h"
+#include "util/usable_cores.h"
 
 namespace poniente::internal {
 namespace {
@@ -181,7 +181,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
 }
 
 bool BatchAssembler::HandsOver(const Batch& batch) const {
-  static const bool has_cores = std::thread::hardware_concurrency() > 1;
+  static const bool has_cores = UsableCores() > 1;
   if (!has_cores || num_under_way() < 2) return false;
   uint64_t bytes =
       tensors_.layout().Bytes(batch.num_samples(), batch.seq_len());

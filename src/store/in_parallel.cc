@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "util/usable_cores.h"
+
 namespace poniente::internal {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr size_t kTasksPerThread = 8;
 constexpr size_t kMaxTogether = 16;
 
 size_t ThreadsFor(size_t count) {
-  const auto cores = static_cast<size_t>(std::thread::hardware_concurrency());
+  const auto cores = size_t{UsableCores()};
   return std::max(std::min({cores, kMaxForCores, count}),
                   std::min(kMaxThreads, count / kTasksPerThread));
 }

@@ -5,7 +5,8 @@
 #define PONIENTE_UTIL_SHORT_SPIN_H_
 
 #include <chrono>
-#include <thread>
+
+#include "util/usable_cores.h"
 
 namespace poniente::internal {
 
@@ -24,7 +25,7 @@ inline void PauseSpin() {
 // microseconds must not sleep at all, and a thread that waits for milliseconds
 // should sleep at once. A wait spins for 200 us if the previous one took less
 // than 1 ms (most of which may have been the waking up), otherwise for 20 us.
-// On a machine with one core it never spins.
+// A process that may run on one core only never spins.
 //
 // Thread safety: as a value.
 class ShortSpin {
@@ -59,7 +60,7 @@ class ShortSpin {
   static constexpr int kLooks = 20;  // between two looks at the clock
 
   static bool MaySpin() {
-    static const bool may = std::thread::hardware_concurrency() > 1;
+    static const bool may = UsableCores() > 1;
     return may;
   }
 

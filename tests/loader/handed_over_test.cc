@@ -25,6 +25,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
+#include "util/usable_cores.h"
 
 namespace poniente {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(HandedOverTest, BatchesAreTheSame) {
     ExpectSame(*got, *want);
   }
   // Its own, four that look up documents, and two that make tensors.
-  if (std::thread::hardware_concurrency() > 1) {
+  if (internal::UsableCores() > 1) {
     EXPECT_GE(Threads() - before, 7) << "no batch was handed over";
   }
 }

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -41,6 +40,7 @@
 #include "tests/store/small_stores.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/temp_dir.h"
+#include "util/usable_cores.h"
 
 namespace {
 
@@ -201,9 +201,7 @@ TEST(NoMemoryReadTest, BothRings) {
   SubmittingThreads threads;
   const internal::ScopedFaultHooks scope(&threads);
   EXPECT_FALSE(BothRingsFailOnce(*reader, 1'000'000, &errors));
-  cpu_set_t cores;
-  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
-      CPU_COUNT(&cores) > 1) {
+  if (internal::UsableCores() > 1) {
     EXPECT_GT(threads.others_calls(), 0);
   }
 }

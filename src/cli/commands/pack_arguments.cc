@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include "cli/screen/sizes.h"
 #include "poniente/ranks.h"
 #include "util/status_macros.h"
+#include "util/usable_cores.h"
 
 namespace poniente::cli {
 namespace {
@@ -192,10 +192,9 @@ absl::Status ReadBlockBytes(const Arguments& arguments, PackRequest* request) {
 absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(
       const uint64_t threads,
-      arguments.Number(
-          "threads",
-          std::clamp(std::thread::hardware_concurrency(), 1u, kDefaultThreads),
-          1, kMaxThreads));
+      arguments.Number("threads",
+                       std::clamp(internal::UsableCores(), 1u, kDefaultThreads),
+                       1, kMaxThreads));
   request->threads = static_cast<int>(threads);
   PONIENTE_ASSIGN_OR_RETURN(const std::string direct,
                             arguments.Choice("direct", {"auto", "on", "off"}));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/uring/second_ring.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -16,6 +14,7 @@
 #include "async/parked_coroutine.h"
 #include "io/uring/uring_ring.h"
 #include "util/fork_count.h"
+#include "util/usable_cores.h"
 
 namespace poniente::internal {
 namespace {
@@ -31,23 +30,13 @@ bool IsBuffered(const PendingRead& read) {
   return read.backend() == IoBackend::kBuffered;
 }
 
-// Returns on how many cores the calling thread, and so a thread that it starts,
-// may run.
-unsigned NumCores() {
-  cpu_set_t cores;
-  // Fails if there are more than 1024.
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0
-             ? static_cast<unsigned>(CPU_COUNT(&cores))
-             : std::thread::hardware_concurrency();
-}
-
 // A share in the number of threads that the process may have: as many as cores.
 class ThreadSlot {
  public:
   // Takes a slot if there is one.
   ThreadSlot() {
     const uint64_t forks = static_cast<uint64_t>(ForkCount()) << 32;
-    const unsigned most = NumCores();
+    const unsigned most = UsableCores();
     uint64_t taken = taken_slots.load();
     while (!is_taken_) {
       // A forked child has none of its parent's threads.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,6 +12,7 @@
 #include "store/in_parallel.h"
 #include "util/alike_lines.h"
 #include "util/status_macros.h"
+#include "util/usable_cores.h"
 
 namespace poniente::internal {
 namespace {
@@ -125,9 +125,7 @@ absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
   LengthSort sort(source, selection, end_tokens);
   const uint64_t documents = source.num_documents();
   const uint64_t parts = std::clamp<uint64_t>(
-      std::min<uint64_t>(documents / kChunk,
-                         std::thread::hardware_concurrency()),
-      1, kMaxParts);
+      std::min<uint64_t>(documents / kChunk, UsableCores()), 1, kMaxParts);
   for (uint64_t p = 0; p < parts; ++p) {
     sort.parts_.push_back(
         {{documents / parts * p,

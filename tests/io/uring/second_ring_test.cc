@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,9 +24,11 @@
 #include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
+#include "tests/support/one_core.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
+#include "util/usable_cores.h"
 
 namespace poniente {
 namespace {
@@ -36,24 +37,18 @@ namespace asio = boost::asio;
 using internal::SecondBatch;
 using internal::SecondRing;
 using internal::SystemCall;
+using internal::UsableCores;
 using ::poniente::testing::ColdRingOf;
 using ::poniente::testing::DropFromCache;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::SubmittingThreads;
 using ::poniente::testing::Windows;
 
-// Returns on how many cores this thread may run.
-int NumCores() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores)
-                                                            : 2;
-}
-
 class SecondRingTest : public ::testing::Test {
  protected:
   void SetUp() override {
     PONIENTE_NEEDS_URING();
-    if (NumCores() < 2) {
+    if (UsableCores() < 2) {
       GTEST_SKIP() << "one processor: there is never a second ring";
     }
     testing::WriteProvenFile(path(), 0, 1 << 20);
@@ -338,24 +333,16 @@ TEST_F(SecondRingTest, AForkedChildReadsAlone) {
 }
 
 TEST_F(SecondRingTest, IsNotUsedOnOneCore) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &all)) continue;
-    CPU_SET(core, &one);
-    break;
+  {
+    const testing::OneCore bound;
+    EXPECT_EQ(OthersCalls(ColdWindows()), 0);
   }
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-  EXPECT_EQ(OthersCalls(ColdWindows()), 0);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(all), &all), 0);
   EXPECT_GT(OthersCalls(ColdWindows()), 0);
 }
 
 TEST_F(SecondRingTest, TheProcessHasAsManyAsCores) {
   std::vector<std::unique_ptr<asio::io_context>> contexts;
-  for (int i = 0; i < NumCores(); ++i) {
+  for (unsigned i = 0; i < UsableCores(); ++i) {
     contexts.push_back(std::make_unique<asio::io_context>());
     ColdRingOf(contexts.back().get());
     const Windows windows = ColdWindows();
