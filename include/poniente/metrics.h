@@ -96,6 +96,10 @@ struct LoaderMetrics {
   // batches itself. Without the threads that make tensors of large batches, and
   // the one that makes half of the reads of cold files.
   double cpu_seconds = 0;
+  // How much of it the loader's thread was in the kernel, where reads through
+  // the page cache take most of their time. In steps of 10 ms (0 if Linux does
+  // not report it).
+  double kernel_seconds = 0;
   // Time for which the loader's thread was ready to run but all cores were busy
   // (0 if Linux does not report it).
   double cpu_wait_seconds = 0;
@@ -134,13 +138,15 @@ enum class Bottleneck {
   kDecode,   // the loader's thread computed, or waited for a core, during at
              // least half of fetching_seconds, or decode_seconds are more than
              // those of lengths, index maps and reading
+  kKernel,   // the same, but half of it or more was kernel_seconds
   kWriter,   // a growing dataset had not grown
   kDataset,  // the times in `datasets` add up to at least half of
              // fetching_seconds
   kDisk,     // reads had not come
 };
 
-// Returns "none", "consumer", "decode", "writer", "dataset" or "disk".
+// Returns "none", "consumer", "decode", "kernel", "writer", "dataset" or
+// "disk".
 std::string_view BottleneckName(Bottleneck bottleneck);
 // Returns what limited the speed in an interval (see MetricsSince()).
 Bottleneck FindBottleneck(const LoaderMetrics& interval);

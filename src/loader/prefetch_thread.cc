@@ -37,6 +37,7 @@ void PrefetchThread::AddTimes(LoaderMetrics* metrics) const {
   MutexLock lock(&mu_);
   if (!times_.has_value()) return;
   metrics->cpu_seconds += Seconds(times_->Computed());
+  metrics->kernel_seconds = Seconds(times_->InKernel());
   metrics->cpu_wait_seconds = Seconds(times_->WaitedForCore());
 }
 

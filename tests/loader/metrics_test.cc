@@ -56,6 +56,7 @@ LoaderMetrics SmallRun() {
   metrics.batches_ready = 1;
   metrics.batches_under_way = 2;
   metrics.cpu_seconds = 0.04;
+  metrics.kernel_seconds = 0.02;
   metrics.cpu_wait_seconds = 0.001;
   metrics.bytes_asked = 3145728;
   metrics.bytes_read = 25165824;
@@ -192,6 +193,15 @@ TEST(FindBottleneckTest, IsWhatOneWouldHaveToMakeFaster) {
   LoaderMetrics crowded = Interval(10, 0, 10, 3);
   crowded.cpu_wait_seconds = 4;
   EXPECT_EQ(FindBottleneck(crowded), Bottleneck::kDecode);
+  LoaderMetrics in_kernel = Interval(10, 0, 10, 8);
+  in_kernel.kernel_seconds = 3.9;
+  EXPECT_EQ(FindBottleneck(in_kernel), Bottleneck::kDecode);
+  in_kernel.kernel_seconds = 4.1;
+  EXPECT_EQ(FindBottleneck(in_kernel), Bottleneck::kKernel);
+  EXPECT_EQ(BottleneckName(Bottleneck::kKernel), "kernel");
+  in_kernel.cpu_wait_seconds = 1;
+  EXPECT_EQ(FindBottleneck(in_kernel), Bottleneck::kDecode)
+      << "it lacks a core";
   LoaderMetrics growing = Interval(10, 0, 10, 1);
   growing.read_seconds = 1;
   growing.length_seconds = 30;

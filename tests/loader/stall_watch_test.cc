@@ -50,14 +50,24 @@ TEST(StallWatchTest, SaysWhatIsBehindWithTheFiguresAndARemedy) {
       Optional(AllOf(
           StartsWith("disk is behind: up to step 100 Next() waited 12.0 s of "
                      "60.0 s for 40 of 100 batches; of the time it had to "
-                     "fetch, the loader's thread computed 4 % and waited for a "
-                     "core 1 %; a batch took 1.0 ms of index maps, 1200.0 ms "
-                     "of reading, 3.0 ms of ids and functions; "),
+                     "fetch, the loader's thread computed 4 % (0 % in the "
+                     "kernel) and waited for a core 1 %; a batch took 1.0 ms "
+                     "of index maps, 1200.0 ms of reading, 3.0 ms of ids and "
+                     "functions; "),
           HasSubstr("prefetch_batches"))));
   EXPECT_THAT(FirstLook(12, 48, 0.9),
               Optional(AllOf(StartsWith("decode is behind: "),
                              HasSubstr("computed 90 %"),
                              HasSubstr("as wide as token_type"))));
+}
+
+TEST(StallWatchTest, NamesTheKernelWhereItComputes) {
+  LoaderMetrics metrics = After({}, 12, 48, 0.9);
+  metrics.kernel_seconds = 30;
+  EXPECT_THAT(StallWatch().Look(metrics),
+              Optional(AllOf(StartsWith("kernel is behind: "),
+                             HasSubstr("computed 90 % (50 % in the kernel)"),
+                             HasSubstr("set io to \"direct\""))));
 }
 
 TEST(StallWatchTest, NamesTheDatasetThatIsWaitedForAndNotTheDisk) {

@@ -94,7 +94,8 @@ LoaderMetrics MetricsSince(const LoaderMetrics& before, LoaderMetrics now) {
         &LoaderMetrics::consumer_seconds, &LoaderMetrics::length_seconds,
         &LoaderMetrics::resolve_seconds, &LoaderMetrics::read_seconds,
         &LoaderMetrics::decode_seconds, &LoaderMetrics::fetching_seconds,
-        &LoaderMetrics::cpu_seconds, &LoaderMetrics::cpu_wait_seconds}) {
+        &LoaderMetrics::cpu_seconds, &LoaderMetrics::kernel_seconds,
+        &LoaderMetrics::cpu_wait_seconds}) {
     now.*time -= before.*time;
   }
   // `before` may have no sources and datasets: a default LoaderMetrics stands
@@ -120,6 +121,8 @@ std::string_view BottleneckName(Bottleneck bottleneck) {
       return "consumer";
     case Bottleneck::kDecode:
       return "decode";
+    case Bottleneck::kKernel:
+      return "kernel";
     case Bottleneck::kWriter:
       return "writer";
     case Bottleneck::kDataset:
@@ -135,7 +138,9 @@ Bottleneck FindBottleneck(const LoaderMetrics& interval) {
   if (interval.stall_share() < kStalledShare) return Bottleneck::kConsumer;
   const double at_work = interval.cpu_seconds + interval.cpu_wait_seconds;
   if (at_work >= interval.fetching_seconds / 2) {
-    return Bottleneck::kDecode;
+    return interval.kernel_seconds >= at_work / 2 && at_work > 0
+               ? Bottleneck::kKernel
+               : Bottleneck::kDecode;
   }
   const double before = interval.resolve_seconds + interval.read_seconds;
   if (interval.length_seconds > before + interval.decode_seconds) {

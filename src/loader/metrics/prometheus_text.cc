@@ -68,6 +68,8 @@ constexpr Series kSeries[] = {
      &LoaderMetrics::fetching_seconds},
     {"cpu_seconds_total", "CPU time of the loader's thread.",
      &LoaderMetrics::cpu_seconds},
+    {"kernel_seconds_total", "Of it, time in the kernel.",
+     &LoaderMetrics::kernel_seconds},
     {"cpu_wait_seconds_total",
      "Time that the loader's thread was ready to run and had no core.",
      &LoaderMetrics::cpu_wait_seconds},

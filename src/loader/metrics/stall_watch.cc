@@ -19,6 +19,10 @@ std::string_view Remedy(Bottleneck behind) {
              "place, set verify_checksums to \"off\" for stores that are "
              "verified otherwise, and make lighter what functions do on the "
              "way";
+    case Bottleneck::kKernel:
+      return "reads through the page cache take the kernel longer than the "
+             "disk: set io to \"direct\" if the stores are read only once or "
+             "do not fit into memory, and leave the loader two cores";
     case Bottleneck::kWriter:
       return "the data is consumed faster than it is written: write faster, or "
              "start the run later";
@@ -46,13 +50,15 @@ std::string Warning(const LoaderMetrics& window, Bottleneck behind) {
       absl::StrFormat(
           "up to step %d Next() waited %.1f s of %.1f s for %d of %d batches; "
           "of the time it had to fetch, the loader's thread computed %.0f %% "
-          "and waited for a core %.0f %%; a batch took %.1f ms of index maps, "
+          "(%.0f %% in the kernel) and waited for a core %.0f %%; a batch took "
+          "%.1f ms of index maps, "
           "%.1f ms of reading, %.1f ms of ids and functions; ",
           window.next_step, window.stall_seconds,
           window.stall_seconds + window.consumer_seconds, window.stalls,
           window.steps, percent * window.cpu_seconds,
-          percent * window.cpu_wait_seconds, per_batch * window.resolve_seconds,
-          per_batch * window.read_seconds, per_batch * window.decode_seconds),
+          percent * window.kernel_seconds, percent * window.cpu_wait_seconds,
+          per_batch * window.resolve_seconds, per_batch * window.read_seconds,
+          per_batch * window.decode_seconds),
       behind == Bottleneck::kDataset
           ? absl::StrCat(SlowestDatasetText(window), ": ")
           : "",
