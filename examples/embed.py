@@ -112,6 +112,9 @@ class Library:
         'loader_state': [c_void_p, POINTER(c_void_p)],
         'loader_state_at': [c_void_p, c_uint64, POINTER(c_void_p)],
         'loader_resume': [c_void_p, c_char_p],
+        'loader_propose': [c_void_p, c_char_p, POINTER(c_void_p)],
+        'loader_steer': [c_void_p, c_char_p, POINTER(c_uint64)],
+        'loader_last_decision': [c_void_p, POINTER(c_int64)],
         'loader_run': [c_void_p, POINTER(Run)],
         'loader_step': [c_void_p, c_uint64, POINTER(Step)],
         'loader_weights': [c_void_p, c_uint64, c_size_t, c_size_t,
@@ -334,6 +337,25 @@ class Loader:
     def resume(self, state):
         self.lib.loader_resume(self.handle, state.encode())
 
+    def propose(self, change):
+        """The journal's line for a change such as: weights "a" 0.4 "b" 0.6"""
+        line = c_void_p()
+        self.lib.loader_propose(self.handle, change.encode(), byref(line))
+        return self.lib.text(line)
+
+    def steer(self, line):
+        """Makes the change; every rank does, between the same two steps. Returns
+        the first step that differs."""
+        step = c_uint64()
+        self.lib.loader_steer(self.handle, line.encode(), byref(step))
+        return step.value
+
+    def last_decision(self):
+        """The step that was next at the last change; None if there is none."""
+        step = c_int64()
+        self.lib.loader_last_decision(self.handle, byref(step))
+        return None if step.value < 0 else step.value
+
     def close(self):
         self.handle = None
         self._close()  # once, at the latest when the program ends
@@ -439,6 +461,9 @@ def main():
     parser.add_argument('--library',
                         default=os.environ.get('PONIENTE_LIBRARY',
                                                f'libponiente_c.so.{ABI_VERSION}'))
+    parser.add_argument('--steer', metavar='CHANGE',
+                        help='a change of the run after half of the steps: '
+                        'weights "a" 0.4 "b" 0.6')
     parser.add_argument('--plain', action='store_true', help='without numpy')
     arguments = parser.parse_args()
     numpy = None
@@ -457,6 +482,12 @@ def main():
         read(loader, half, numpy, names)
         step, state = loader.next_step(), loader.state()
         resumed.resume(state)
+        if arguments.steer:
+            line = loader.propose(arguments.steer)
+            for rank in loader, resumed:
+                begin = rank.steer(line)
+                assert rank.last_decision() == step
+            print(f'changed from step {begin} on')
         rest = read(loader, arguments.steps - half, numpy, names)
         if read(resumed, arguments.steps - half, numpy) != rest:
             sys.exit('embed.py: the resumed loader differs')
