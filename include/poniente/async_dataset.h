@@ -84,7 +84,8 @@ absl::Status CannotWaitError(const DatasetNode& node, uint64_t n);
 //     awaited call returns.
 // Determinism: item i depends on i alone, not on the caller, the time, or the
 //     other indices of a request.
-// Ownership: created with std::make_shared and shared as DatasetPtr<T>.
+// Ownership: created with std::make_shared and shared as DatasetPtr<T>, from
+//     which Map(), Shuffle() and the like deduce T.
 // Thread safety: any number of threads and executors at once.
 // Errors: OutOfRange for an index at or past the final length; errors of the
 //     leaves, with the names of the nodes above them prepended. The node above

@@ -123,7 +123,8 @@ class Config {
   std::string ToToml() const;
 
   // Returns one line for each setting that is valid but may be a mistake:
-  // file:line:column, the key, and the reason.
+  // file:line:column, the key, and the reason. Config::OpenLoader() does not
+  // print them.
   const std::vector<std::string>& warnings() const;
 
   // Returns the loader's options as [runtime] and [data] state them. Copy them

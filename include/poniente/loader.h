@@ -125,7 +125,9 @@ struct LoaderOptions {
   // than the preferred one serves a source; data comes too late (over 100
   // steps, Next() waited for a tenth of the time or more, and for more than a
   // second; docs/metrics.md), at most every ten minutes unless the cause
-  // changes; State() cannot say what has been read. Default: standard error.
+  // changes; State() cannot say what has been read; a change is not kept in a
+  // journal, or makes training read what an evaluation does. Default: standard
+  // error.
   std::function<void(std::string_view)> warning_sink = nullptr;
 
   // Every `report_every_steps` steps, log_sink receives a line of metrics about
@@ -362,7 +364,9 @@ class Loader {
   //     their mixture refuses, a line that was made after other changes than
   //     this loader's; FailedPrecondition if this rank has handed out a step
   //     that the line changes (the message names it), where the run ends before
-  //     the change could hold, and once closed; errors of the sink.
+  //     the change could hold, and once closed; OutOfRange for numbers of
+  //     documents past the end; errors of component_opener, such as NotFound;
+  //     errors of the sink.
   // Cost: O(components log components), whatever has been decided before. For
   //     kDrop, besides: reads the ends of the documents, and finds all places
   //     of the items (a second for 10^6). For kAdd, besides: opens its data,

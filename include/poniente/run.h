@@ -544,7 +544,8 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 absl::StatusOr<std::string> ToToml(const Run& run);
 
 // Opens the run's sources and a loader over it, for one rank; the same as
-// Config::Create(run) and Config::OpenLoader() with these ranks.
+// Config::Create(run) and Config::OpenLoader() with these ranks. Rank 0 also
+// passes Config::warnings() to run.loader.warning_sink.
 // Errors: InvalidArgument for mistakes in the description, one line each, which
 //     begin with the path of names ("data.mixture.web.weight"), also where the
 //     node was read from a file; errors of sources and schedule then begin with

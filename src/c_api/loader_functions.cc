@@ -8,6 +8,7 @@
 #include "c_api/boundary.h"
 #include "c_api/handles.h"
 #include "c_api/options.h"
+#include "loader/metrics/loader_reports.h"
 #include "poniente/metrics.h"
 #include "poniente/poniente_c.h"
 #include "poniente/version.h"
@@ -22,6 +23,12 @@ constexpr size_t kFirstRunSize =
     offsetof(poniente_run, order_version) + sizeof(uint32_t);
 static_assert(sizeof(poniente_run) >= kFirstRunSize);
 
+// A program in C cannot ask for the warnings of the description.
+void Warn(const Config& config, const LoaderOptions& options) {
+  if (options.rank != 0) return;
+  EmitLines(options.warning_sink, "warning: ", config.warnings());
+}
+
 absl::Status Open(const absl::StatusOr<Config>& config,
                   const poniente_options* options, poniente_loader** out) {
   PONIENTE_RETURN_IF_ERROR(config.status());
@@ -29,6 +36,7 @@ absl::Status Open(const absl::StatusOr<Config>& config,
   PONIENTE_RETURN_IF_ERROR(ApplyOptions(options, &loader_options));
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader,
                             config->OpenLoader(loader_options));
+  Warn(*config, loader_options);
   *out = new poniente_loader(*config, loader_options, std::move(loader));
   return absl::OkStatus();
 }
@@ -55,6 +63,7 @@ absl::Status OpenEval(const absl::StatusOr<Config>& config, const char* name,
   PONIENTE_RETURN_IF_ERROR(ApplyOptions(options, &loader_options));
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader,
                             config->OpenEval(name, loader_options));
+  Warn(eval, loader_options);
   *out = new poniente_loader(eval, loader_options, std::move(loader));
   return absl::OkStatus();
 }

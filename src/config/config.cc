@@ -382,7 +382,12 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
   LoaderOptions options = config->loader_options();
   options.rank = ranks.rank;
   options.ranks = ranks.ranks;
-  return config->OpenLoader(options);
+  auto loader = config->OpenLoader(options);
+  // The caller has no Config to ask.
+  if (loader.ok() && ranks.rank == 0) {
+    internal::EmitLines(options.warning_sink, "warning: ", config->warnings());
+  }
+  return loader;
 }
 
 }  // namespace poniente

@@ -140,7 +140,7 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
   if (accelerator == nullptr) {
     return absl::FailedPreconditionError(
         "the batch is in the memory of the host, where no stream waits for it; "
-        "look at device() first");
+        "look at its device first");
   }
   if (!has_content_) return absl::OkStatus();
   MutexLock lock(&mu_);

@@ -64,6 +64,15 @@ TEST_F(CApiTest, GivesTheBatchesOfTheLoader) {
   }
 }
 
+TEST_F(CApiTest, TellsWarningsOfTheDescription) {
+  const std::string text =
+      std::string(kRun) + "[data.eval.seen]\npath = \"a\"\n";
+  ::testing::internal::CaptureStderr();
+  const LoaderPtr loader = Open(text);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("poniente: warning: "), HasSubstr("'seen'")));
+}
+
 TEST_F(CApiTest, TheEndIsOutOfRangeAgainAndAgain) {
   poniente_options options = Options();
   options.start_step = 29;

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -677,6 +678,24 @@ TEST_F(EvalsTest, DescribedInCppIsTheSameAsInToml) {
   run.evals.push_back(run.evals.front());
   EXPECT_THAT(Config::Create(run),
               StatusIs(kInvalid, HasSubstr("the name of")));
+}
+
+// A program that has no Config is told of its warnings, once for all ranks.
+TEST_F(EvalsTest, OpeningALoaderPassesOnTheWarnings) {
+  poniente::Run run = {.batch_size = 8, .seq_len = 32, .steps = 5};
+  run.folder = dir_.path();
+  run.data = Source("s");
+  run.evals = {{.name = "seen", .data = Source("s")}};
+  std::vector<std::string> warnings;
+  run.loader.warning_sink = [&warnings](std::string_view line) {
+    warnings.emplace_back(line);
+  };
+  ASSERT_THAT(OpenLoader(run, {.rank = 1, .ranks = 2}), IsOk());
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_THAT(OpenLoader(run, {.rank = 0, .ranks = 2}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  EXPECT_THAT(warnings, ::testing::ElementsAreArray(config.warnings()));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("seen")));
 }
 
 }  // namespace

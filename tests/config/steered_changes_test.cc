@@ -48,8 +48,10 @@ class SteeredChangesTest : public ::testing::Test {
     return *std::move(config);
   }
   // Its warnings go to warnings_.
-  std::unique_ptr<Loader> OpenLoader(const Config& config) {
+  std::unique_ptr<Loader> OpenLoader(const Config& config, Ranks ranks = {}) {
     LoaderOptions options = config.loader_options();
+    options.rank = ranks.rank;
+    options.ranks = ranks.ranks;
     options.log_sink = [](std::string_view) {};
     options.warning_sink = [this](std::string_view line) {
       warnings_.emplace_back(line);
@@ -223,6 +225,24 @@ TEST_F(SteeredChangesTest, ALoaderThatKeepsNoJournalWarnsOnce) {
     EXPECT_THAT(loader->Steer(RunChange::Weights({{"a", 4.0 + i}})), IsOk());
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("keeps no journal")));
   }
+}
+
+// The run keeps a journal, but this rank does not write it.
+TEST_F(SteeredChangesTest, ARankThatDecidesByItselfWarns) {
+  const Config config = Open(kRun);
+  const auto loader = OpenLoader(config, {.rank = 1, .ranks = 2});
+  ASSERT_THAT(loader->Steer(RunChange::Weights({{"a", 4}})), IsOk());
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre(HasSubstr("rank 1 of 2 has decided change 1 by itself")));
+  warnings_.clear();
+  const auto first = OpenLoader(config, {.rank = 0, .ranks = 2});
+  const auto second = OpenLoader(config, {.rank = 1, .ranks = 2});
+  ASSERT_OK_AND_ASSIGN(const std::string line,
+                       first->Propose(RunChange::Weights({{"a", 4}})));
+  ASSERT_THAT(first->Steer(line), IsOk());
+  ASSERT_THAT(second->Steer(line), IsOk());
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(SteeredChangesTest, DrawingAnEvaluationIsWarnedOf) {

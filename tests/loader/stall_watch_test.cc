@@ -175,7 +175,7 @@ TEST(LoaderReportsTest, NoLinesUnlessAskedForAndWarningsAllTheSame) {
 TEST(LoaderReportsTest, WithoutSinksLinesGoToStandardError) {
   ::testing::internal::CaptureStderr();
   EmitLine(nullptr, "warning: ", "disk is behind");
-  EmitLine(nullptr, "", "step 5");
+  EmitLines(nullptr, "", std::vector<std::string>{"step 5"});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "poniente: warning: disk is behind\nponiente: step 5\n");
 }

@@ -256,7 +256,9 @@ absl::StatusOr<JournalEntry> Journal::Check(std::string_view line) const {
                      "' cannot be added to the journal: ", why));
   };
   if (line.empty() || line.back() != '\n') {
-    return refused("the line has no end");
+    return refused(
+        "the line has no end; the text of a change goes to Propose(), which "
+        "returns its line");
   }
   const std::optional<SplitLine> split = Split(line.substr(0, line.size() - 1));
   if (!split) return refused("it has no checksum");

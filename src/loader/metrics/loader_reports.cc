@@ -19,6 +19,11 @@ void EmitLine(const LineSink& sink, std::string_view kind,
   }
 }
 
+void EmitLines(const LineSink& sink, std::string_view kind,
+               std::span<const std::string> lines) {
+  for (const std::string& line : lines) EmitLine(sink, kind, line);
+}
+
 LoaderReports::LoaderReports(uint64_t every_steps, LineSink log_sink,
                              LineSink warning_sink)
     : every_steps_(every_steps),

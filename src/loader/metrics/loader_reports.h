@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "loader/metrics/epoch_lines.h"
@@ -21,6 +23,9 @@ using LineSink = std::function<void(std::string_view)>;
 // after "poniente: " and `kind`. An exception that the sink throws is ignored.
 void EmitLine(const LineSink& sink, std::string_view kind,
               std::string_view line);
+// Does so with each of the lines.
+void EmitLines(const LineSink& sink, std::string_view kind,
+               std::span<const std::string> lines);
 
 // Thread safety: one call at a time, on any thread.
 class LoaderReports {

@@ -214,7 +214,7 @@ absl::Status LineError(size_t number, absl::string_view line,
   return absl::InvalidArgumentError(absl::StrCat(
       "run state: line ", number, " ", what, ": \"",
       absl::Utf8SafeCHexEscape(shown), "\"",
-      "; give the text as Loader::State() gave it, whole and unchanged"));
+      "; give the text as the loader gave it, whole and unchanged"));
 }
 
 absl::Status CheckHead(absl::string_view line) {
