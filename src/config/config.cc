@@ -267,7 +267,7 @@ const std::vector<ComputedThreshold>& Config::thresholds() const {
 }
 
 std::string Config::ToToml() const {
-  return internal::ToResolvedToml(run(), schedule());
+  return internal::ToResolvedToml(run(), parts_->built.schedule);
 }
 
 const std::vector<std::string>& Config::warnings() const {

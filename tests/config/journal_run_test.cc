@@ -385,6 +385,23 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
   }
 }
 
+TEST_F(JournalRunTest, WhatIsPrintedOpensWithItsJournal) {
+  {
+    const auto loader = OpenLoader(Open());
+    ASSERT_THAT(loader->NextBlocking(), IsOk());
+    ASSERT_THAT(loader->Steer(RunChange::Extend(kSteeredSteps, "more")),
+                IsOk());
+  }
+  const Config extended = Open();
+  EXPECT_EQ(extended.schedule().steps(), kSteeredSteps);
+  const std::string printed = extended.ToToml();
+  EXPECT_THAT(printed, HasSubstr("\nsteps = 1400\n"));
+  const auto again = Config::Parse(printed, "printed.toml", "/nowhere");
+  ASSERT_THAT(again, IsOk()) << printed;
+  EXPECT_EQ(again->schedule().steps(), kSteeredSteps);
+  EXPECT_EQ(again->ToToml(), printed);
+}
+
 TEST_F(JournalRunTest, DroppedDocumentsAreReadNoMore) {
   const Config config = Open();
   const auto loader = OpenLoader(config);
