@@ -44,11 +44,13 @@ absl::StatusOr<Tokens> NodeBuilder::BuildRoot(uint32_t packed_tokens) {
 absl::StatusOr<Tokens> NodeBuilder::BuildComponentOfRoot(const Node& child) {
   for (const Node* above = &run_.data;; above = &above->children[0]) {
     if (above->pack_documents) packing_ = &*above->pack_documents;
+    if (above->hold_out) hold_out_ = &*above->hold_out;
     if (above->kind != NodeKind::kUse) break;
   }
   absl::StatusOr<Tokens> made =
       BuildNode(child, NodePosition::kComponent, nullptr);
   packing_ = nullptr;
+  hold_out_ = nullptr;
   return made;
 }
 

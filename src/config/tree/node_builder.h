@@ -57,7 +57,7 @@ class NodeBuilder {
   // SetSchedule() were called.
   absl::StatusOr<DatasetPtr<TokenWindow>> BuildRoot(uint32_t packed_tokens);
   // Builds a component of the root's mixture before there is a schedule, to
-  // count its items. It inherits packing from the root, and nothing else.
+  // count its items. It inherits packing and what is held out from the root.
   // Errors as BuildRoot(). REQUIRES: SetLengths() was called, and no stage at
   // or below `child` is placed by the run.
   absl::StatusOr<DatasetPtr<TokenWindow>> BuildComponentOfRoot(
