@@ -228,6 +228,10 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
   refused("start_step = 66", "start_step = 33",
           "data.phases[1].start_step must be at least 34, to come after the "
           "phase before it, got 33");
+  refused("start_step = 66", "",
+          "data.phases[1] needs start_step: only the first phase may leave it "
+          "out; start_step = 34 begins one step after the start of the phase "
+          "before it");
   refused("start_step = 66", "start_step = 120",
           "data.phases[1] starts at step 120, but the run ends after step 119");
   refused("lr_scale = 0.5", "lr_scale = 0.0",

@@ -225,7 +225,7 @@ constexpr ConfigKey kKeys[] = {
 {kFlatForm, "pin_memory", "boolean", "", "none", "ignored: see `[runtime]`"},
 {kFlatForm, "pack_sequences", "boolean", "", "false", "whole documents are packed into windows, as by `pack_documents`"},
 
-{kPhase, "start_step", "integer >= 0, increasing", "steps", "0", "first step of the phase, in the middle of an epoch or not"},
+{kPhase, "start_step", "integer >= 0, increasing", "steps", "0 for the first phase; required for others", "first step of the phase, in the middle of an epoch or not"},
 {kPhase, "dataset_weights", "table of numbers by component", "shares", "unchanged", "a dataset that is not named has its original weight; a dataset of weight 0 is never drawn"},
 {kPhase, "lr_scale", "number > 0", "", "1", "factor for the learning rate, handed to the trainer"},
 

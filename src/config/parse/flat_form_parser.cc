@@ -110,6 +110,12 @@ void ParsePhases(TableReader& data, const toml::array& phases, Run* run) {
         data.errors(), {KeyTable::kPhase});
     RunStage& stage = run->stages.emplace_back();
     stage.location = phase.location();
+    if (i > 0 && !phase.Has("start_step")) {
+      phase.ErrorHere(absl::StrCat(
+          "needs start_step: only the first phase may leave it out; start_step "
+          "= ",
+          least, " begins one step after the start of the phase before it"));
+    }
     const auto start = static_cast<int64_t>(
         phase.Unsigned("start_step", 0, kMaxSamples).value_or(least));
     if (start < least) {
