@@ -199,34 +199,39 @@ void ParseData(TableReader& data, Run* run,
   CheckWeightsSums(*run, data.errors());
 }
 
+// Returns the place behind the string of TOML that begins at `begin`. A string
+// of one line that is not closed ends with its line.
+size_t EndOfString(std::string_view text, size_t begin) {
+  const char quote = text[begin];
+  const bool has_lines = text.substr(begin).starts_with(std::string(3, quote));
+  size_t i = begin + (has_lines ? 3 : 1);
+  while (i < text.size()) {
+    if (quote == '"' && text[i] == '\\') {
+      i += 2;
+    } else if (!has_lines && (text[i] == quote || text[i] == '\n')) {
+      return text[i] == quote ? i + 1 : i;
+    } else if (text[i] == quote) {
+      // Up to two quotes of the string lie in front of those that close it.
+      const size_t quotes =
+          std::min(text.find_first_not_of(quote, i), text.size()) - i;
+      if (quotes >= 3) return i + std::min<size_t>(quotes, 5);
+      i += quotes;
+    } else {
+      ++i;
+    }
+  }
+  return text.size();
+}
+
 // toml++ takes a key of any number of parts, one level of its recursion each.
 absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
-  int line = 1;
+  int64_t line = 1;
   int dots = 0;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
-    if (quote == 0 && rest.starts_with('#')) {
-      i = std::min(text.find('\n', i), text.size()) - 1;
-      continue;
-    }
-    if (quote == 0 && (rest.starts_with("\"\"\"") || rest.starts_with("'''"))) {
-      const size_t close = text.find(rest.substr(0, 3), i + 3);
-      if (close == std::string_view::npos) break;  // a syntax error
-      line += static_cast<int>(
-          std::count(text.begin() + static_cast<ptrdiff_t>(i),
-                     text.begin() + static_cast<ptrdiff_t>(close), '\n'));
-      i = close + 2;
-      continue;
-    }
+  for (size_t i = 0; i < text.size();) {
     const char c = text[i];
-    if (c == '\n') ++line;
-    if (c == '\n' || c == quote) {
-      quote = 0;
-    } else if (quote == 0 && (c == '"' || c == '\'')) {
-      quote = c;
-    }
-    if (quote != 0) continue;
+    size_t next = i + 1;
+    if (c == '"' || c == '\'') next = EndOfString(text, i);
+    if (c == '#') next = std::min(text.find('\n', i), text.size());
     if (c == '.') ++dots;
     if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) {
       dots = 0;
@@ -236,6 +241,9 @@ absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
           absl::StrCat(file, ":", line, ":1: a key of more than ",
                        NodeParser::kDeepest, " parts is nested too deep"));
     }
+    const std::string_view passed = text.substr(i, next - i);
+    line += std::count(passed.begin(), passed.end(), '\n');
+    i = next;
   }
   return absl::OkStatus();
 }

@@ -552,6 +552,34 @@ TEST(RunParserTest, TooDeepANodeIsNotSaidToNeedAWeight) {
   EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("weight")));
 }
 
+// Each part of a key would take a level of the stack. Quotes that are part of a
+// string must not hide it.
+TEST(RunParserTest, AKeyOfManyPartsIsRefusedBehindAnyString) {
+  std::string key = "b";
+  for (int i = 0; i < 200'000; ++i) key += ".b";
+  for (const char* before :
+       {"", R"(x = "\"", )", R"(x = "\\", )", R"(x = '\', )", R"(x = "", )",
+        R"(x = "#", )", R"(x = "a"  , )", "x = \"\"\"\\\"\"\"\"\"\", ",
+        "x = \"\"\"a\"\"\"\", ", "x = '''a'''', "}) {
+    EXPECT_THAT(
+        ParseRun(absl::StrCat("[data]\nnodes = { ", before, key, " = 1 }\n"),
+                 "t.toml"),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("t.toml:2:1: a key of more than 100 parts")))
+        << before;
+  }
+  // Dots in strings and comments are no parts.
+  const std::string dots(300, '.');
+  for (const std::string& text :
+       {"name = \"\\\"" + dots + "\"", "name = '''\n" + dots + "'''",
+        "name = 'a' # " + dots}) {
+    EXPECT_THAT(ParseRun(text + "\n", "t.toml"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("data is missing")))
+        << text;
+  }
+}
+
 TEST(RunParserTest, ThreeOfAlikeErrorsAreSaidAndTheOthersCounted) {
   std::string text = "[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n";
   for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "junk", i, " = 1\n");
