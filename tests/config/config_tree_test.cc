@@ -749,7 +749,8 @@ path = 'missing'
 TEST_F(ConfigTreeTest, WhatIsPrintedIsTheSameRun) {
   Scores();
   WriteFloats("c.f32", std::vector<float>(150, 2));
-  const std::vector<std::string> texts = {R"([data]
+  const std::vector<std::string> texts = {
+      R"([data]
 seed = 11
 total_tokens = 60_000
 batch_size = 8
@@ -795,10 +796,10 @@ io = "pread"
 tensors = ["positions"]
 cache_bytes = 77
 )",
-                                          "[data]\nbatch_size = 8\nseq_len = "
-                                          "20\nsteps = 40\ntake = 100\nuse = "
-                                          "'x'\nnodes = { x = { path = 'a', "
-                                          "slice = [0, 300] } }\n"};
+      "[data]\nbatch_size = 8\nseq_len = "
+      "20\nsteps = 40\ntake = 100\nuse = "
+      "'x'\nnodes = { x = { path = 'a', "
+      "slice = [0, 300], shuffle = true } }\n"};
   for (const std::string& text : texts) {
     const Config config = Parse(text);
     const std::string printed = config.ToToml();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "config/tree/budget.h"
 #include "poniente/packing.h"
 #include "poniente/transforms.h"
@@ -84,6 +86,40 @@ absl::StatusOr<Tokens> Modified(Tokens made, const Node& node,
     PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
   }
   return made;
+}
+
+NodePosition PositionOfUsed(const Node& node, NodePosition at) {
+  const bool is_local =
+      IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
+  const bool is_mixture = Used(node).kind == NodeKind::kMixture;
+  return at == NodePosition::kRoot && (is_mixture || !is_local)
+             ? NodePosition::kRoot
+             : NodePosition::kOther;
+}
+
+absl::Status CheckShuffledLast(const Run& run, const Node& shuffled) {
+  if (shuffled.shuffle.has_value()) return absl::OkStatus();
+  const std::string& name = shuffled.location.key;
+  for (const Node* node = &run.data; node != &shuffled;
+       node = &node->children[0]) {
+    const bool stays = node->shuffle.has_value() && !IsShuffled(node->shuffle);
+    if (!stays && !ChangesItems(*node)) continue;
+    std::string text = absl::StrCat(
+        ToString(node->location),
+        stays ? " states shuffle = false, but "
+              : " chooses or orders items, but ",
+        name,
+        ", which it uses, is shuffled before unless it states shuffle = "
+        "false: state shuffle = false for ",
+        name);
+    // With a budget, this would be refused, too.
+    if (!run.budget.has_value()) {
+      absl::StrAppend(&text, ", or shuffle = true for ", name,
+                      " to keep the order of earlier versions");
+    }
+    return absl::InvalidArgumentError(text);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tokens> ShuffledIfAsked(Tokens made, const Node& node,

@@ -29,6 +29,15 @@ absl::StatusOr<DatasetPtr<TokenWindow>> Modified(DatasetPtr<TokenWindow> made,
                                                  SelectionReader* selections,
                                                  bool* located);
 
+// Returns the position of the node that `node` uses. A root with a shuffle by
+// eras or chunks shuffles what it uses; other roots leave this to that node.
+NodePosition PositionOfUsed(const Node& node, NodePosition at);
+
+// Returns InvalidArgument, with its place, if `shuffled`, which the root uses,
+// would be shuffled only because it is the root, and the root then chooses
+// among its items, or asks for no shuffle.
+absl::Status CheckShuffledLast(const Run& run, const Node& shuffled);
+
 // Returns the dataset in the order that the node asks for. A component is
 // shuffled by its mixture, flat by itself.
 absl::StatusOr<DatasetPtr<TokenWindow>> ShuffledIfAsked(

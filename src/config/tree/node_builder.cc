@@ -72,6 +72,11 @@ absl::StatusOr<Tokens> NodeBuilder::BuildNode(const Node& node, NodePosition at,
     made = Modified(*std::move(made), node, cuts ? &*run_.budget : nullptr,
                     &selections_, &located_);
   }
+  if (made.ok() && at == NodePosition::kRoot && !(*made)->has_order()) {
+    const absl::Status is_last = CheckShuffledLast(run_, node);
+    located_ |= !is_last.ok();
+    if (!is_last.ok()) made = is_last;
+  }
   if (made.ok()) made = ShuffledIfAsked(*std::move(made), node, at);
   if (made.ok()) {
     const absl::Status grows = CheckGrowth(**made);
@@ -113,9 +118,7 @@ absl::StatusOr<Tokens> NodeBuilder::BuildKind(const Node& node, NodePosition at,
       }
       return node.dataset;
     case NodeKind::kUse:
-      return BuildNode(node.children[0],
-                       at == NodePosition::kRoot ? at : NodePosition::kOther,
-                       before);
+      return BuildNode(node.children[0], PositionOfUsed(node, at), before);
     case NodeKind::kMixture:
       return BuildMixture(node, at, before);
     case NodeKind::kFlat:

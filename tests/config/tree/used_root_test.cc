@@ -66,6 +66,103 @@ std::vector<uint64_t> SortedItems(const Config& config) {
   return items;
 }
 
+TEST_F(UsedRootTest, ItemsAreNotChosenAfterAShuffleThatNobodyAskedFor) {
+  std::ofstream(dir_.path("s.f32"), std::ios::binary)
+      << std::string(500 * sizeof(float), '\0');
+  for (const char* choice :
+       {"take = 80\n", "slice = [100, 180]\n", "filter = { fraction = 0.5 }\n",
+        "order = { scores = 's.f32' }\n",
+        "shuffle = true\nslice = [100, 180]\n"}) {
+    EXPECT_THAT(
+        Parse(absl::StrCat("use = 'n'\n", choice,
+                           "[data.nodes]\nn = { path = 'a' }\n")),
+        StatusIs(kIsInvalid,
+                 "t.toml:1:1: data chooses or orders items, but data.nodes.n, "
+                 "which it uses, is shuffled before unless it states shuffle "
+                 "= false: state shuffle = false for data.nodes.n, or shuffle "
+                 "= true for data.nodes.n to keep the order of earlier "
+                 "versions"))
+        << choice;
+  }
+  // In C++, and through a second use, likewise.
+  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  run.folder = dir_.path();
+  run.data = Use("m", Use("n", Source("a"))).Take(80);
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kIsInvalid, AllOf(HasSubstr("data chooses or orders"),
+                                         HasSubstr("for data.nodes.n, or"))));
+  run.data = Use("m", Use("n", Source("a")).Take(80));
+  EXPECT_THAT(
+      Config::Create(run),
+      StatusIs(kIsInvalid, HasSubstr("data.nodes.m chooses or orders")));
+}
+
+TEST_F(UsedRootTest, TheUsedNodeSaysWhetherItIsShuffledBefore) {
+  const std::string slice = "use = 'n'\nslice = [100, 180]\n[data.nodes]\n";
+  // The order of earlier versions, which did not ask.
+  ASSERT_OK_AND_ASSIGN(Tokens before, Shuffle(Windows()));
+  ASSERT_OK_AND_ASSIGN(before, Slice(before, 100, 180));
+  EXPECT_THAT(Parse(slice + "n = { path = 'a', shuffle = true }\n"),
+              ReadsAs(before));
+  ASSERT_OK_AND_ASSIGN(Tokens after, Slice(Windows(), 100, 180));
+  ASSERT_OK_AND_ASSIGN(after, Shuffle(after));
+  const auto chosen = Parse(slice + "n = { path = 'a', shuffle = false }\n");
+  EXPECT_THAT(chosen, ReadsAs(after));
+  std::vector<uint64_t> wanted(80);
+  for (uint64_t i = 0; i < 80; ++i) wanted[i] = 100 + i;
+  EXPECT_EQ(SortedItems(*chosen), wanted);
+  EXPECT_THAT(Parse("use = 'n'\nslice = [100, 180]\nshuffle = true\n"
+                    "[data.nodes]\nn = { path = 'a', shuffle = false }\n"),
+              ReadsAs(after));
+  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  run.folder = dir_.path();
+  run.data = Use("n", Source("a").Shuffle(ShuffleOptions::None()))
+                 .Slice(100, 180)
+                 .Shuffle();
+  EXPECT_THAT(Config::Create(run), ReadsAs(after));
+}
+
+TEST_F(UsedRootTest, WhatHasAnOrderOfItsOwnIsNotShuffledBefore) {
+  EXPECT_THAT(
+      Parse("use = 'n'\nslice = [100, 180]\n[data.nodes]\n"
+            "n = { flat = { x = { path = 'a' }, y = { path = 'c' } } }\n"),
+      IsOk());
+  EXPECT_THAT(Parse("use = 'n'\n[data.nodes]\nn = { path = 'a', take = 9 }\n"),
+              IsOk());
+}
+
+TEST_F(UsedRootTest, ABudgetIsNotOfferedTheShuffleThatItRefuses) {
+  const auto config = Parse(
+      "use = 'n'\nslice = [100, 180]\n"
+      "budget = { experiment = 100, target = 1000 }\n"
+      "[data.nodes]\nn = { path = 'a' }\n");
+  EXPECT_THAT(config, StatusIs(kIsInvalid,
+                               HasSubstr("shuffle = false for data.nodes.n")));
+  EXPECT_THAT(std::string(config.status().message()),
+              Not(HasSubstr("shuffle = true")));
+}
+
+TEST_F(UsedRootTest, NoShuffleAtTheRootIsNotIgnored) {
+  EXPECT_THAT(
+      Parse("use = 'n'\nshuffle = false\n[data.nodes]\nn = { path = 'a' }\n"),
+      StatusIs(kIsInvalid, HasSubstr("t.toml:1:1: data states shuffle = false, "
+                                     "but data.nodes.n, which it uses, is")));
+  EXPECT_THAT(Parse("use = 'n'\nshuffle = false\n[data.nodes]\n"
+                    "n = { path = 'a', shuffle = false }\n"),
+              ReadsAs(Windows()));
+}
+
+TEST_F(UsedRootTest, ALocalShuffleAtTheRootIsItsOwn) {
+  ASSERT_OK_AND_ASSIGN(Tokens tree, Slice(Windows(), 100, 400));
+  ASSERT_OK_AND_ASSIGN(tree, EraShuffle(tree, 50));
+  EXPECT_THAT(Parse("use = 'n'\nslice = [100, 400]\nera_shuffle = 50\n"
+                    "[data.nodes]\nn = { path = 'a' }\n"),
+              ReadsAs(tree));
+  EXPECT_THAT(Parse("use = 'n'\nera_shuffle = 50\n"
+                    "[data.nodes]\nn = { path = 'a', shuffle = true }\n"),
+              StatusIs(kIsInvalid, HasSubstr("has an order of its own")));
+}
+
 TEST_F(UsedRootTest, SizesCountWhatTheRootHoldsOut) {
   const auto with = [&](const std::string& root, const std::string& source) {
     return Parse(absl::StrCat("weight_rule = 'sizes'\n", root,
