@@ -121,8 +121,14 @@ void CheckWeightsSums(const Run& run, ErrorList* errors) {
   const Node& root = Used(run.data);
   if (!errors->empty()) return;
   RefuseScores(root, run.stages, errors);
+  for (const RunEval& eval : run.evals) {
+    RefuseScores(Used(eval.data), {}, errors);
+  }
   if (!errors->empty()) return;
   SumChecker(errors).Check(root, run.stages);
+  for (const RunEval& eval : run.evals) {
+    SumChecker(errors).Check(Used(eval.data), {});
+  }
 }
 
 }  // namespace poniente::internal

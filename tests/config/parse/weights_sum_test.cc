@@ -130,6 +130,24 @@ TEST(WeightsSumTest, NestedMixturesAndTheirStagesHaveSumsOfTheirOwn) {
   EXPECT_THAT(nested("0.5", "weights_sum = 2, weights = { u = 1.5 }"), IsOk());
 }
 
+TEST(WeightsSumTest, EvaluationsAreChecked) {
+  const auto with = [](const std::string& eval) {
+    return ParseSums(absl::StrCat("tokens = 900\n[data.eval.e]\n", eval));
+  };
+  const std::string mixture =
+      "weights_sum = 1\nmixture.a = { tokens = 900, weight = 0.5 }\n"
+      "mixture.b = { tokens = 900, weight = ";
+  EXPECT_THAT(with(mixture + "0.5 }\n"), IsOk());
+  EXPECT_THAT(with(mixture + "0.6 }\n"),
+              StatusIs(kRefused, HasSubstr("data.eval.e has weights that sum "
+                                           "to 1.1, not 1")));
+  EXPECT_THAT(with("use = 'n'\n[data.nodes.n]\n" + mixture + "0.6 }\n"),
+              StatusIs(kRefused, HasSubstr("data.nodes.n has weights that sum "
+                                           "to 1.1, not 1")));
+  EXPECT_THAT(with("weight_rule = 'scores'\n" + mixture + "0.5 }\n"),
+              StatusIs(kRefused, HasSubstr("data.eval.e states weights_sum")));
+}
+
 TEST(WeightsSumTest, WrongSumsAreRefused) {
   for (const char* sum : {"0", "-1", "inf"}) {
     EXPECT_THAT(
