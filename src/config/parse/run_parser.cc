@@ -143,6 +143,40 @@ void CheckNestedStarts(const Node& node, const std::string& blocked_by,
   }
 }
 
+bool ChangesSamples(const RunStage& stage) {
+  return !stage.weights.empty() || !stage.thresholds.empty() ||
+         stage.temperature.has_value() || stage.ramp.has_value() ||
+         stage.seq_len.has_value();
+}
+
+// Stages and lengths of the run are those of the mixture, whose samples must
+// be those of the run.
+void CheckRootMixture(const Run& run, ErrorList* errors) {
+  const bool changes =
+      std::any_of(run.stages.begin(), run.stages.end(),
+                  [](const RunStage& stage) {
+                    return !IsStartOfRun(stage.start) && ChangesSamples(stage);
+                  }) ||
+      std::any_of(run.seq_lens.begin(), run.seq_lens.end(),
+                  [](const SeqLenStage& change) {
+                    return !IsStartOfRun(change.start);
+                  });
+  if (!changes || Used(run.data).kind != NodeKind::kMixture) return;
+  for (const Node* node = &run.data;; node = &node->children[0]) {
+    const bool moves = node->filter.has_value() || node->order.has_value() ||
+                       (node->slice.has_value() && node->slice->begin > 0);
+    if (moves) {
+      errors->Add(node->location,
+                  "has a filter, order or slice of the samples of a mixture, "
+                  "whose stages and lengths are those of the run: they would "
+                  "begin at other samples of the run than the schedule says; "
+                  "state the filter, order or slice for the components of the "
+                  "mixture, or leave the changes out");
+    }
+    if (node->kind != NodeKind::kUse) return;
+  }
+}
+
 void ParseData(TableReader& data, Run* run,
                std::vector<std::string>* warnings) {
   run->location = data.location();
@@ -195,6 +229,7 @@ void ParseData(TableReader& data, Run* run,
     CheckNestedStarts(eval.data, eval.location.key, data.errors());
   }
   CheckBudgetNodes(*run, data.errors());
+  CheckRootMixture(*run, data.errors());
   data.Finish();
   CheckWeightsSums(*run, data.errors());
 }

@@ -163,6 +163,49 @@ TEST_F(UsedRootTest, ALocalShuffleAtTheRootIsItsOwn) {
               StatusIs(kIsInvalid, HasSubstr("has an order of its own")));
 }
 
+// Stages and lengths of the run begin at samples of its mixture.
+TEST_F(UsedRootTest, NothingMovesTheSamplesOfAMixtureThatChanges) {
+  const std::string mixture =
+      "mixture = { a = { path = 'a', weight = 1 }, c = { path = 'c', weight = "
+      "1 } }\n";
+  const std::string stage =
+      "[[data.stages]]\nstart_step = 5\nweights = { a = 0 }\n";
+  const std::string length =
+      "[[data.seq_lens]]\nstart_step = 5\nseq_len = 10\n";
+  const std::string stops = "stop = 'all_exhausted'\n";
+  for (const std::string& change : {stage, length}) {
+    for (const std::string& choice :
+         {std::string("slice = [1, 100]\n"),
+          stops + "filter = { fraction = 0.5 }\n"}) {
+      EXPECT_THAT(
+          Parse(choice + mixture + change),
+          StatusIs(kIsInvalid,
+                   AllOf(HasSubstr("t.toml:1:1: data has a filter, order or "
+                                   "slice of the samples of a mixture"),
+                         HasSubstr("for the components of the mixture"))))
+          << choice << change;
+    }
+    for (const char* choice : {"take = 100\n", "slice = [0, 100]\n"}) {
+      EXPECT_THAT(Parse(choice + mixture + change), IsOk()) << choice;
+    }
+    EXPECT_THAT(Parse("use = 'm'\nslice = [1, 100]\n" + change +
+                      "[data.nodes.m]\n" + mixture),
+                StatusIs(kIsInvalid, HasSubstr("data has a filter, order or")));
+  }
+  // What does not depend on the place of a sample may change.
+  EXPECT_THAT(Parse("slice = [1, 100]\n" + mixture +
+                    "[[data.stages]]\nstart_step = 5\nlr_scale = 0.5\n"),
+              IsOk());
+  EXPECT_THAT(Parse("slice = [1, 100]\n" + mixture), IsOk());
+  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  run.folder = dir_.path();
+  run.data =
+      Mixture({{"a", 1, Source("a")}, {"c", 1, Source("c")}}).Slice(1, 100);
+  run.stages = {{.start = Steps(5), .weights = {{"a", 0}}}};
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kIsInvalid, HasSubstr("data has a filter, order or")));
+}
+
 TEST_F(UsedRootTest, SizesCountWhatTheRootHoldsOut) {
   const auto with = [&](const std::string& root, const std::string& source) {
     return Parse(absl::StrCat("weight_rule = 'sizes'\n", root,
