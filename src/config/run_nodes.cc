@@ -130,14 +130,20 @@ std::optional<uint64_t> TokensOfDataset(const Run& run,
 }
 
 uint32_t LongestSample(const Run& run) {
-  uint32_t longest = run.seq_len;
+  uint32_t longest = 0;
+  bool is_replaced = false;  // run.seq_len, from the first sample on
+  const auto is_start = [](const RunPoint& point) {
+    return point.count == 0 && point.share == 0;
+  };
   for (const RunStage& stage : run.stages) {
     longest = std::max(longest, stage.seq_len.value_or(0));
+    is_replaced |= stage.seq_len.has_value() && is_start(stage.start);
   }
   for (const SeqLenStage& change : run.seq_lens) {
     longest = std::max(longest, change.seq_len);
+    is_replaced |= is_start(change.start);
   }
-  return longest;
+  return is_replaced ? longest : std::max(longest, run.seq_len);
 }
 
 uint32_t WindowTokens(const Run& run) {

@@ -18,6 +18,7 @@
 #include "config/tree/packed_lengths.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/sources.h"
+#include "dataset/leaf_items.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/transforms.h"
 #include "util/alike_lines.h"
@@ -48,6 +49,8 @@ class GraphBuilder {
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(nodes_.SourceOf(*leaf.node));
       built.sources.back().path = leaf.path;
+      PONIENTE_RETURN_IF_ERROR(
+          CheckWindowsAsBefore(leaf, built.sources.back()));
     }
     PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(built.sources));
     return built;
@@ -126,6 +129,27 @@ class GraphBuilder {
       successors.push_back({length.start, std::move(made)});
     }
     return Succession(std::move(successors), options);
+  }
+
+  // Earlier versions cut windows of Run::seq_len, also where no sample has that
+  // length. The loader refused them, except from some sources, of which it read
+  // the beginnings of windows.
+  absl::Status CheckWindowsAsBefore(const TreeLeaf& leaf,
+                                    const ConfigSource& source) const {
+    const bool was_refused = leaf.is_plain && leaf.node->ranges() != nullptr &&
+                             !HasInfilledSource(run_.data, false);
+    const bool is_replaced = run_.seq_len > WindowTokens(run_);
+    if (!is_replaced || run_.max_seq_len > 0 || source.data == nullptr ||
+        was_refused || PackedItemsOf(leaf) != nullptr) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(run_.seq_len_location), " = ", run_.seq_len,
+        " is replaced at the start of the run, and no sample is as long: '",
+        leaf.path, "' would have windows of ", WindowTokens(run_),
+        " tokens, not of ", run_.seq_len,
+        " as in earlier versions, whose ends were not read; state seq_len = ",
+        WindowTokens(run_)));
   }
 
   // A root that ends too early begins again.

@@ -224,5 +224,30 @@ TEST_F(UsedRootTest, SizesCountWhatTheRootHoldsOut) {
             at_sources->dataset()->fingerprint());
 }
 
+// A length that the run replaces at its start is none of its lengths.
+TEST_F(UsedRootTest, WindowsHaveTheLongestLengthThatIsRead) {
+  const auto with = [&](const std::string& length) {
+    return Config::Parse(
+        absl::StrCat(
+            "[data]\nseed = 3\nsteps = 10\nbatch_size = 8\nseq_len = ", length,
+            "\nmixture.a = { path = 'a', weight = 1 }\n[[data.stages]]"
+            "\nstart_step = 0\nseq_len = 10\n[[data.stages]]\n"
+            "start_step = 5\nseq_len = 20\n"),
+        "t.toml", dir_.path());
+  };
+  const auto replaced = with("40");
+  ASSERT_THAT(replaced, IsOk());
+  EXPECT_THAT(replaced->CheckLoader(), IsOk());
+  EXPECT_THAT(replaced->OpenLoader(), IsOk());
+  EXPECT_EQ(replaced->schedule().max_seq_len(), 20u);
+  EXPECT_EQ(replaced->dataset()->fingerprint(),
+            with("20")->dataset()->fingerprint());
+  const auto printed =
+      Config::Parse(replaced->ToToml(), "printed.toml", dir_.path());
+  ASSERT_THAT(printed, IsOk());
+  EXPECT_EQ(printed->dataset()->fingerprint(),
+            replaced->dataset()->fingerprint());
+}
+
 }  // namespace
 }  // namespace poniente
