@@ -143,6 +143,16 @@ void CheckNestedStarts(const Node& node, const std::string& blocked_by,
   }
 }
 
+void CheckRootLossWeight(const Node& root, ErrorList* errors) {
+  for (const Node* node = &root; node->kind == NodeKind::kUse;) {
+    node = &node->children[0];
+    if (!node->loss_weight.has_value()) continue;
+    errors->Add(node->location,
+                "has a loss_weight, but the root uses it: there it would scale "
+                "all losses alike; leave it out");
+  }
+}
+
 bool ChangesSamples(const RunStage& stage) {
   return !stage.weights.empty() || !stage.thresholds.empty() ||
          stage.temperature.has_value() || stage.ramp.has_value() ||
@@ -195,6 +205,7 @@ void ParseData(TableReader& data, Run* run,
   } else {
     nodes.Parse(data, NodePosition::kRoot, &run->data,
                 /*weights_follow=*/data.Has("stages"));
+    CheckRootLossWeight(run->data, data.errors());
     Node& root = MutableUsed(run->data);
     const bool is_mixture = root.kind == NodeKind::kMixture;
     if (!root.stages.empty()) {

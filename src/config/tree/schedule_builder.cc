@@ -159,7 +159,21 @@ absl::StatusOr<Schedule> BuildSchedule(
                                     items.empty() ? std::nullopt : items[i]});
     }
   }
-  return Located(Schedule::Create(std::move(options)), run);
+  absl::StatusOr<Schedule> made =
+      Located(Schedule::Create(std::move(options)), run);
+  if (!made.ok()) return made;
+  for (size_t i = 0; i < run.stages.size(); ++i) {
+    const RunStage& stage = run.stages[i];
+    if (stage.thresholds.empty() ||
+        PlannedStageOf(*made, run, i).start_sample > 0) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(stage.location),
+                     " starts the run: its thresholds are those of the "
+                     "components themselves, state them there"));
+  }
+  return made;
 }
 
 const PlannedStage& PlannedStageOf(const Schedule& schedule, const Run& run,

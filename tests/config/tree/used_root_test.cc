@@ -249,5 +249,26 @@ TEST_F(UsedRootTest, WindowsHaveTheLongestLengthThatIsRead) {
             replaced->dataset()->fingerprint());
 }
 
+TEST_F(UsedRootTest, ThresholdsOfAStageThatStartsTheRunHaveTheirPlace) {
+  std::ofstream(dir_.path("s.f32"), std::ios::binary)
+      << std::string(500 * sizeof(float), '\0');
+  EXPECT_THAT(
+      Parse("mixture.a = { path = 'a', weight = 1, filter = { scores = "
+            "'s.f32', at_least = 0 } }\n[[data.stages]]\nstart_step = -10\n"
+            "thresholds = { a = -1 }\n"),
+      StatusIs(kIsInvalid,
+               "t.toml:7:1: data.stages[0] starts the run: its "
+               "thresholds are those of the components "
+               "themselves, state them there"));
+}
+
+TEST_F(UsedRootTest, ALossWeightOfTheRootHasItsPlace) {
+  EXPECT_THAT(Parse("use = 'n'\n[data.nodes.n]\nloss_weight = 0.5\n"
+                    "path = 'a'\n"),
+              StatusIs(kIsInvalid,
+                       HasSubstr("t.toml:7:1: data.nodes.n has a loss_weight, "
+                                 "but the root uses it")));
+}
+
 }  // namespace
 }  // namespace poniente
