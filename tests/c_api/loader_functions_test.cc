@@ -70,7 +70,8 @@ TEST_F(CApiTest, TellsWarningsOfTheDescription) {
   ::testing::internal::CaptureStderr();
   const LoaderPtr loader = Open(text);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              AllOf(HasSubstr("poniente: warning: "), HasSubstr("'seen'")));
+              AllOf(HasSubstr("poniente: warning: "),
+                    HasSubstr("data.eval.seen: reads")));
 }
 
 TEST_F(CApiTest, TheEndIsOutOfRangeAgainAndAgain) {
