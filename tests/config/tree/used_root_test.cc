@@ -85,7 +85,7 @@ TEST_F(UsedRootTest, ItemsAreNotChosenAfterAShuffleThatNobodyAskedFor) {
         << choice;
   }
   // In C++, and through a second use, likewise.
-  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  poniente::Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
   run.folder = dir_.path();
   run.data = Use("m", Use("n", Source("a"))).Take(80);
   EXPECT_THAT(Config::Create(run),
@@ -114,7 +114,7 @@ TEST_F(UsedRootTest, TheUsedNodeSaysWhetherItIsShuffledBefore) {
   EXPECT_THAT(Parse("use = 'n'\nslice = [100, 180]\nshuffle = true\n"
                     "[data.nodes]\nn = { path = 'a', shuffle = false }\n"),
               ReadsAs(after));
-  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  poniente::Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
   run.folder = dir_.path();
   run.data = Use("n", Source("a").Shuffle(ShuffleOptions::None()))
                  .Slice(100, 180)
@@ -197,7 +197,7 @@ TEST_F(UsedRootTest, NothingMovesTheSamplesOfAMixtureThatChanges) {
                     "[[data.stages]]\nstart_step = 5\nlr_scale = 0.5\n"),
               IsOk());
   EXPECT_THAT(Parse("slice = [1, 100]\n" + mixture), IsOk());
-  struct Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
+  poniente::Run run = {.seed = 3, .batch_size = 8, .seq_len = 20, .steps = 10};
   run.folder = dir_.path();
   run.data =
       Mixture({{"a", 1, Source("a")}, {"c", 1, Source("c")}}).Slice(1, 100);
