@@ -38,11 +38,17 @@ inline ArrowField ListOf(const std::string& name, const ArrowField& element,
   return {name, type, size, false, false, {element}};
 }
 
-// {length, nulls} of an array, {offset, bytes} of a buffer, {offset, metadata
-// bytes} of a block.
+// {length, nulls} of an array, {offset, bytes} of a buffer.
 struct ArrowPair {
   int64_t first = 0;
   int64_t second = 0;
+};
+
+// A message in a file's footer. `metadata` counts the bytes before it, too.
+struct ArrowBlockParts {
+  int64_t offset = 0;
+  int64_t metadata = 0;
+  int64_t body = 0;
 };
 
 struct ArrowBatchParts {
@@ -59,21 +65,17 @@ class ArrowWriter {
  public:
   int16_t version = 4;  // of the format, less 1
   int16_t endianness = 0;
+  // Whether messages begin as they do since Arrow 0.15.
+  bool has_marks = true;
 
   // A magic of 8 bytes in front makes it the file form; see Footer().
   explicit ArrowWriter(std::string magic = "") : bytes(std::move(magic)) {}
 
   ArrowWriter& Schema(const std::vector<ArrowField>& fields) {
     flatbuffers::FlatBufferBuilder builder;
-    std::vector<flatbuffers::Offset<flatbuffers::Table>> tables;
-    for (const ArrowField& field : fields) {
-      tables.push_back(Field(&builder, field));
-    }
-    const auto vector = builder.CreateVector(tables);
-    const auto start = builder.StartTable();
-    builder.AddElement<int16_t>(Slot(0), endianness);
-    builder.AddOffset(Slot(1), vector);
-    return Message(&builder, 1, builder.EndTable(start), "");
+    schema_ = fields;
+    const flatbuffers::uoffset_t schema = SchemaTable(&builder);
+    return Message(&builder, 1, schema, "");
   }
 
   ArrowWriter& Batch(const ArrowBatchParts& parts) {
@@ -140,24 +142,40 @@ class ArrowWriter {
     std::string metadata(
         reinterpret_cast<const char*>(builder->GetBufferPointer()),
         builder->GetSize());
-    metadata.resize((metadata.size() + 7) / 8 * 8);
+    const std::string mark = has_marks ? "\xff\xff\xff\xff" : "";
+    const size_t before = mark.size() + 4;
+    metadata.resize((metadata.size() + before + 7) / 8 * 8 - before);
     const auto size = static_cast<uint32_t>(metadata.size());
-    bytes += "\xff\xff\xff\xff" + LittleEndian<uint32_t>({size}) + metadata;
+    blocks_.push_back({static_cast<int64_t>(bytes.size()),
+                       static_cast<int64_t>(before + metadata.size()),
+                       static_cast<int64_t>(body.size())});
+    bytes += mark + LittleEndian<uint32_t>({size}) + metadata;
     bytes += body;
     return *this;
   }
 
-  // That of the file form, listing `blocks`.
-  ArrowWriter& Footer(const std::vector<int64_t>& blocks) {
-    struct Block {
-      int64_t offset, metadata, body;
-    };
+  // That of the file form, listing the messages at `offsets`.
+  ArrowWriter& Footer(const std::vector<int64_t>& offsets) {
+    std::vector<ArrowBlockParts> listed;
+    for (const int64_t offset : offsets) {
+      listed.push_back({offset, 8, 0});
+      for (const ArrowBlockParts& block : blocks_) {
+        if (block.offset == offset) listed.back() = block;
+      }
+    }
+    return FooterOf(listed);
+  }
+  ArrowWriter& FooterOf(const std::vector<ArrowBlockParts>& blocks,
+                        bool has_schema = true) {
     flatbuffers::FlatBufferBuilder builder;
-    std::vector<Block> all;
-    for (const int64_t offset : blocks) all.push_back({offset, 8, 0});
-    const auto vector = builder.CreateVectorOfStructs(all);
+    const auto vector = builder.CreateVectorOfStructs(blocks);
+    const flatbuffers::uoffset_t schema = SchemaTable(&builder);
     const auto start = builder.StartTable();
     builder.AddElement<int16_t>(Slot(0), version);
+    if (has_schema) {
+      builder.AddOffset(Slot(1),
+                        flatbuffers::Offset<flatbuffers::Table>(schema));
+    }
     builder.AddOffset(Slot(3), vector);
     builder.Finish(
         flatbuffers::Offset<flatbuffers::Table>(builder.EndTable(start)));
@@ -166,6 +184,9 @@ class ArrowWriter {
     bytes += LittleEndian<uint32_t>({builder.GetSize()}) + "ARROW1";
     return *this;
   }
+
+  // Every message so far, in order.
+  const std::vector<ArrowBlockParts>& blocks() const { return blocks_; }
 
   std::string bytes;
   // Where the batches begin.
@@ -208,11 +229,26 @@ class ArrowWriter {
   }
 
  private:
+  flatbuffers::uoffset_t SchemaTable(flatbuffers::FlatBufferBuilder* builder) {
+    std::vector<flatbuffers::Offset<flatbuffers::Table>> tables;
+    for (const ArrowField& field : schema_) {
+      tables.push_back(Field(builder, field));
+    }
+    const auto vector = builder->CreateVector(tables);
+    const auto start = builder->StartTable();
+    builder->AddElement<int16_t>(Slot(0), endianness);
+    builder->AddOffset(Slot(1), vector);
+    return builder->EndTable(start);
+  }
+
   static flatbuffers::Offset<flatbuffers::Vector<const ArrowPair*>> Pairs(
       flatbuffers::FlatBufferBuilder* builder,
       const std::vector<ArrowPair>& pairs) {
     return builder->CreateVectorOfStructs(pairs);
   }
+
+  std::vector<ArrowField> schema_;
+  std::vector<ArrowBlockParts> blocks_;
 };
 
 }  // namespace poniente::testing

@@ -223,20 +223,6 @@ absl::StatusOr<ArrowBatch> ParseArrowBatch(std::span<const std::byte> metadata,
   return batch;
 }
 
-absl::StatusOr<std::vector<uint64_t>> ParseArrowFooter(
-    std::span<const std::byte> footer) {
-  FlatBuffer buffer(footer);
-  const FlatElements blocks = FlatTable::Root(&buffer).Elements(
-      arrow::footer::kBatches, arrow::footer::kBlockBytes);
-  if (buffer.is_damaged()) return DamagedBatch("the footer");
-  std::vector<uint64_t> found;
-  for (uint64_t i = 0; i < blocks.size; ++i) {
-    const int64_t offset = blocks.Int64(i, arrow::footer::kBlockBytes, 0);
-    found.push_back(static_cast<uint64_t>(offset));
-  }
-  return found;
-}
-
 }  // namespace poniente::internal
 
 #else
@@ -257,10 +243,6 @@ absl::StatusOr<ArrowMessage> ParseArrowMessage(
 }
 absl::StatusOr<ArrowBatch> ParseArrowBatch(
     std::span<const std::byte> /*metadata*/, const ArrowColumn& /*column*/) {
-  return NoFlatBuffers();
-}
-absl::StatusOr<std::vector<uint64_t>> ParseArrowFooter(
-    std::span<const std::byte> /*footer*/) {
   return NoFlatBuffers();
 }
 

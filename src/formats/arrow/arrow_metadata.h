@@ -21,6 +21,8 @@ namespace poniente::internal {
 // A limit for the metadata of a message, more than real schemas and batches
 // need.
 inline constexpr uint64_t kMaxArrowMetadataBytes = 8 << 20;
+// A limit for the footer of a file: 24 bytes for each batch, and the schema.
+inline constexpr uint64_t kMaxArrowFooterBytes = 256 << 20;
 
 enum class ArrowMessageKind {
   kSchema,
@@ -73,11 +75,24 @@ struct ArrowBatch {
   uint64_t num_ids = 0;
 };
 
+// Where a file's footer says that a record batch lies: its metadata, with the
+// bytes before them, and then its body.
+struct ArrowBlock {
+  uint64_t offset = 0;
+  uint64_t metadata_bytes = 0;
+  uint64_t body_bytes = 0;
+};
+
+struct ArrowFooter {
+  ArrowColumn column;
+  std::vector<ArrowBlock> batches;  // as listed; not checked
+};
+
 // The parsers below take metadata: bytes aligned to 8, at most
-// kMaxArrowMetadataBytes. Their error messages do not name the path. DataLoss:
-// damaged, or contradicts itself. InvalidArgument: valid, but holds no ids that
-// can be read in place. Unimplemented: compressed, or this build has no
-// FlatBuffers.
+// kMaxArrowMetadataBytes (a footer: kMaxArrowFooterBytes). Their error messages
+// do not name the path. DataLoss: damaged, or contradicts itself.
+// InvalidArgument: valid, but holds no ids that can be read in place.
+// Unimplemented: compressed, or this build has no FlatBuffers.
 
 absl::StatusOr<ArrowMessage> ParseArrowMessage(
     std::span<const std::byte> metadata);
@@ -91,9 +106,9 @@ absl::StatusOr<ArrowColumn> ParseArrowSchema(
 absl::StatusOr<ArrowBatch> ParseArrowBatch(std::span<const std::byte> metadata,
                                            const ArrowColumn& column);
 
-// Returns where the record batches of an Arrow file begin, in order.
-absl::StatusOr<std::vector<uint64_t>> ParseArrowFooter(
-    std::span<const std::byte> footer);
+// Chooses the column as ParseArrowSchema(), from the schema in the footer.
+absl::StatusOr<ArrowFooter> ParseArrowFooter(std::span<const std::byte> footer,
+                                             std::string_view name);
 
 }  // namespace poniente::internal
 

@@ -274,10 +274,8 @@ absl::StatusOr<uint64_t> ChooseField(const FlatTables& fields,
                    Names(fields, /*only_lists=*/true), "; state one (column)"));
 }
 
-absl::StatusOr<ArrowColumn> ColumnOf(const FlatTable& message,
+absl::StatusOr<ArrowColumn> ColumnOf(const FlatTable& schema, int16_t version,
                                      std::string_view name) {
-  const auto version = message.Scalar<int16_t>(arrow::message::kVersion, 0);
-  const FlatTable schema = message.Child(arrow::message::kHeader);
   if (!schema.exists()) return DamagedSchema();
   if (schema.Scalar<int16_t>(arrow::schema::kEndianness, 0) != 0) {
     return absl::InvalidArgumentError(
@@ -307,9 +305,35 @@ absl::StatusOr<ArrowColumn> ColumnOf(const FlatTable& message,
 absl::StatusOr<ArrowColumn> ParseArrowSchema(
     std::span<const std::byte> metadata, std::string_view name) {
   FlatBuffer buffer(metadata);
-  absl::StatusOr<ArrowColumn> column = ColumnOf(FlatTable::Root(&buffer), name);
+  const FlatTable message = FlatTable::Root(&buffer);
+  absl::StatusOr<ArrowColumn> column =
+      ColumnOf(message.Child(arrow::message::kHeader),
+               message.Scalar<int16_t>(arrow::message::kVersion, 0), name);
   if (buffer.is_damaged()) return DamagedSchema();
   return column;
+}
+
+absl::StatusOr<ArrowFooter> ParseArrowFooter(std::span<const std::byte> footer,
+                                             std::string_view name) {
+  FlatBuffer buffer(footer);
+  const FlatTable table = FlatTable::Root(&buffer);
+  absl::StatusOr<ArrowColumn> column =
+      ColumnOf(table.Child(arrow::footer::kSchema),
+               table.Scalar<int16_t>(arrow::footer::kVersion, 0), name);
+  const FlatElements blocks =
+      table.Elements(arrow::footer::kBatches, arrow::footer::kBlockBytes);
+  if (buffer.is_damaged()) return DamagedSchema();
+  if (!column.ok()) return column.status();
+  ArrowFooter found{*std::move(column), {}};
+  found.batches.reserve(blocks.size);
+  for (uint64_t i = 0; i < blocks.size; ++i) {
+    const auto number = [&](uint64_t within) {
+      return static_cast<uint64_t>(
+          blocks.Int64(i, arrow::footer::kBlockBytes, within));
+    };
+    found.batches.push_back({number(0), number(8) & 0xffffffff, number(16)});
+  }
+  return found;
 }
 
 }  // namespace poniente::internal
@@ -320,6 +344,11 @@ namespace poniente::internal {
 
 absl::StatusOr<ArrowColumn> ParseArrowSchema(
     std::span<const std::byte> /*metadata*/, std::string_view /*name*/) {
+  return absl::UnimplementedError(
+      "this build cannot read Arrow: build with libflatbuffers-dev");
+}
+absl::StatusOr<ArrowFooter> ParseArrowFooter(
+    std::span<const std::byte> /*footer*/, std::string_view /*name*/) {
   return absl::UnimplementedError(
       "this build cannot read Arrow: build with libflatbuffers-dev");
 }

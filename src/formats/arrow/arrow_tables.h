@@ -40,7 +40,10 @@ inline constexpr uint16_t kViewBuffers = 4;  // i64
 }  // namespace batch
 
 namespace footer {
-inline constexpr uint16_t kBatches = 3;  // {i64 offset, i32, pad, i64 bytes}
+inline constexpr uint16_t kVersion = 0;
+inline constexpr uint16_t kSchema = 1;
+// {i64 offset, i32 bytes of metadata, 4 bytes, i64 bytes of the body}
+inline constexpr uint16_t kBatches = 3;
 inline constexpr uint64_t kBlockBytes = 24;
 }  // namespace footer
 

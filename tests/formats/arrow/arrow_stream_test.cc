@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace poniente::internal {
 namespace {
 
 using ::poniente::testing::ArrowBatchParts;
+using ::poniente::testing::ArrowBlockParts;
 using ::poniente::testing::ArrowField;
 using ::poniente::testing::ArrowWriter;
 using ::poniente::testing::Integers;
@@ -466,6 +468,107 @@ TEST(ArrowStreamTest, TheFileFormIsReadIfItsFooterAgrees) {
   EXPECT_THAT(ReadStream(good.substr(0, good.size() - 1)).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("does not end with a footer and 'ARROW1'")));
+}
+
+// A file of two batches. `change` changes what its footer says of them.
+std::string FileOfBlocks(
+    const std::function<void(std::vector<ArrowBlockParts>*)>& change,
+    bool has_schema = true) {
+  ArrowWriter writer(kFileMagic);
+  writer.Schema({ListOf("input_ids", kInts)})
+      .Lists<int32_t>({0, 2}, std::vector<int32_t>{3, 4})
+      .Lists<int32_t>({0, 1}, std::vector<int32_t>{5});
+  std::vector<ArrowBlockParts> blocks(writer.blocks().begin() + 1,
+                                      writer.blocks().end());
+  change(&blocks);
+  return writer.End().FooterOf(blocks, has_schema).bytes;
+}
+
+// As polars, which writes the schema without the bytes before it, and arrow-rs,
+// which aligns messages to 64 bytes: only the footer says where batches are.
+TEST(ArrowStreamTest, TheFileFormIsReadWhereItsFooterSays) {
+  const std::string schema_of_its_own("\x04\0\0\0\xf2\xff\xff\xff schema", 15);
+  for (const std::string& between :
+       {std::string(56, '\0'), schema_of_its_own, std::string("\xff", 1)}) {
+    ArrowWriter writer(kFileMagic);
+    writer.Schema({ListOf("input_ids", kInts)});
+    writer.bytes = kFileMagic + between;
+    writer.Lists<int32_t>({0, 2}, std::vector<int32_t>{3, 4});
+    writer.bytes += between;
+    writer.Lists<int32_t>({0, 1}, std::vector<int32_t>{5});
+    writer.bytes += between;
+    ASSERT_OK_AND_ASSIGN(const Read read,
+                         ReadStream(writer.Footer(writer.batches).bytes));
+    EXPECT_THAT(read.ids, ElementsAre(3, 4, 5));
+    EXPECT_THAT(read.lengths, ElementsAre(2, 1));
+    EXPECT_THAT(read.stream.warnings, IsEmpty());
+  }
+  ArrowWriter none(kFileMagic);
+  none.Schema({ListOf("input_ids", kInts)});
+  none.bytes = kFileMagic;
+  ASSERT_OK_AND_ASSIGN(const Read read, ReadStream(none.Footer({}).bytes));
+  EXPECT_EQ(read.stream.rows, 0u);
+  EXPECT_EQ(read.stream.type, StoredType::kI32);
+}
+
+TEST(ArrowStreamTest, FootersThatLeadElsewhereAreDataLoss) {
+  using Blocks = std::vector<ArrowBlockParts>;
+  const auto loses = [](const std::function<void(Blocks*)>& change,
+                        const std::string& message) {
+    EXPECT_THAT(ReadStream(FileOfBlocks(change)).status(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(message)));
+  };
+  ASSERT_THAT(ReadStream(FileOfBlocks([](Blocks*) {})).status(), IsOk());
+  loses([](Blocks* b) { (*b)[1].offset = INT64_MAX; },
+        "has 1 batches, its footer lists 2: batch 1, of");
+  loses([](Blocks* b) { (*b)[1].offset = -8; }, "does not lie between byte");
+  loses([](Blocks* b) { (*b)[0].offset = 0; }, "does not lie between byte 8");
+  loses([](Blocks* b) { (*b)[1].metadata = INT32_MAX; }, "of 2147483647 and ");
+  loses([](Blocks* b) { (*b)[1].metadata = -1; }, "of 4294967295 and ");
+  loses([](Blocks* b) { (*b)[1].body = INT64_MAX; },
+        " and 9223372036854775807 bytes at byte ");
+  loses([](Blocks* b) { (*b)[1].body = -1; }, "does not lie between byte");
+  // One batch listed twice, or a million times.
+  loses([](Blocks* b) { (*b)[1] = (*b)[0]; }, "does not lie between byte");
+  loses([](Blocks* b) { b->resize(1'000'000, (*b)[0]); },
+        "its footer lists 1000000: batch 2, of");
+  loses([](Blocks* b) { (*b)[1].body -= 8; }, "; there is one of ");
+  loses([](Blocks* b) { (*b)[1].metadata = 4; },
+        "lists batch 1 with metadata of 4 bytes");
+  loses([](Blocks* b) { (*b)[1].metadata -= 8; },
+        "the footer lists batch 1 with metadata of ");
+
+  ArrowWriter schema(kFileMagic);
+  schema.Schema({ListOf("input_ids", kInts)});
+  EXPECT_THAT(ReadStream(schema.Footer({8}).bytes).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("there is another message")));
+  EXPECT_THAT(
+      ReadStream(FileOfBlocks([](Blocks*) {}, /*has_schema=*/false)).status(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("the schema is damaged")));
+}
+
+// Arrow before 0.15 wrote no mark before the length of a message.
+TEST(ArrowStreamTest, MessagesWithoutMarksAreRead) {
+  for (const bool is_file : {false, true}) {
+    ArrowWriter writer(is_file ? kFileMagic : "");
+    writer.has_marks = false;
+    writer.Schema({ListOf("input_ids", kInts)})
+        .Lists<int32_t>({0, 2}, std::vector<int32_t>{3, 4})
+        .Lists<int32_t>({0, 1}, std::vector<int32_t>{5});
+    writer.bytes += std::string(4, '\0');
+    if (is_file) writer.Footer(writer.batches);
+    ASSERT_OK_AND_ASSIGN(const Read read, ReadStream(writer.bytes));
+    EXPECT_THAT(read.ids, ElementsAre(3, 4, 5));
+    EXPECT_THAT(read.stream.warnings, IsEmpty());
+    EXPECT_TRUE(IsArrow(std::as_bytes(std::span(writer.bytes))));
+    const std::string cut = writer.bytes.substr(0, 60);
+    EXPECT_EQ(IsArrow(std::as_bytes(std::span(cut))), is_file);
+    for (size_t size = 1; is_file && size < writer.bytes.size(); ++size) {
+      EXPECT_FALSE(ReadStream(writer.bytes.substr(0, size)).ok()) << size;
+    }
+  }
 }
 
 TEST(ArrowStreamTest, IsSurelyKnownByItsHead) {
