@@ -47,8 +47,7 @@ class Reader {
   // The following are totals of all files read so far.
   CompactEnds lengths_;
   std::string tokenizer_;
-  std::optional<StoredType> type_;
-  std::string without_index_;
+  std::string without_index_;  // the first file with ids, but no index
   uint64_t bytes_ = 0;
   std::vector<std::string> warnings_;
 };
@@ -81,8 +80,7 @@ absl::StatusOr<StoredType> Reader::FindType(
                               TypeByIndex(*index, ids.path(), ids.size()));
   }
   if (!type) type = options_.dtype;
-  // A file without ids may have any type.
-  if (!type && ids.size() == 0) type = type_.value_or(StoredType::kU16);
+  if (!type && ids.size() == 0) type = StoredType::kU16;  // it has none
   if (!type) return NeedsType(ids.path(), ids.size());
   return *type;
 }
@@ -104,10 +102,9 @@ absl::StatusOr<FileArray> Reader::Read(const InputBytes& ids) {
     bytes_ += index->size();
     PONIENTE_RETURN_IF_ERROR(
         AppendDocuments(*index, ids.path(), tokens, &lengths_));
-  } else if (without_index_.empty()) {
+  } else if (tokens > 0 && without_index_.empty()) {
     without_index_ = ids.path();
   }
-  if (tokens > 0) type_ = type;
   return FileArray{type, 0, tokens};
 }
 

@@ -80,14 +80,20 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
   if (found.is_folder && options.glob.empty()) {
     WarnOfOthers(found, layout.files, &layout.warnings);
   }
+  bool is_type_known = false;
   for (const std::string& path : layout.files) {
     PONIENTE_ASSIGN_OR_RETURN(const auto file, OpenedAt(path, found));
     PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(*file));
-    PONIENTE_RETURN_IF_ERROR(CheckStatedType(path, array.type, options));
-    if (!layout.shards.empty() && array.type != layout.type) {
-      return TypesDiffer(path, array.type, layout.type);
+    if (file->size() > 0) {  // an empty file has ids of any type
+      PONIENTE_RETURN_IF_ERROR(CheckStatedType(path, array.type, options));
+      if (is_type_known && array.type != layout.type) {
+        return TypesDiffer(path, array.type, layout.type);
+      }
+      is_type_known = true;
+      layout.type = array.type;
+    } else if (!is_type_known) {
+      layout.type = options.dtype.value_or(array.type);
     }
-    layout.type = array.type;
     layout.bytes += file->size();
     layout.shards.push_back({array.tokens,
                              static_cast<uint32_t>(layout.shards.size()),

@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
 
 // Lays out one shard per file: `found` itself, or the files of the folder that
 // match options.glob (by default `glob`), in bytewise order. Fills type, files,
-// bytes and shards.
+// bytes and shards. A file of 0 bytes does not decide the type.
 // Errors: InvalidArgument if no file matches, the files' types differ, or
 //     options.dtype differs from them; those of `parse`.
 absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,

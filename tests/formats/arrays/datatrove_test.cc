@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::InMemory;
+using ::testing::IsEmpty;
 using testing::MadeIds;
 using testing::OpenWith;
 using testing::SliceOf;
@@ -128,6 +130,37 @@ TEST_F(DatatroveTest, AFolderWithAMissingIndexHasNoDocuments) {
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut(""));
   EXPECT_EQ(layout.documents, nullptr);
   EXPECT_THAT(layout.warnings, ElementsAre(HasSubstr("b.ds' has no .index")));
+}
+
+// As a rank without documents writes it, first of all or among others: whatever
+// it says, or does not say, is not compared.
+TEST_F(DatatroveTest, EmptyFilesNeitherHideDocumentsNorDecideTheType) {
+  const std::vector<uint32_t> ids = MadeIds(11, 128000, 3);
+  Write("b.ds", SliceOf(ids, 0, 6), 4);
+  WriteFile(Path("b.ds.index"), Ends({2, 6}));
+  Write("d.ds", SliceOf(ids, 6, 11), 4);
+  WriteFile(Path("d.ds.index"), Ends({5}));
+  const std::string none = "Unknown Tokenizer|2\n0\n0.00 T";
+  for (const int tables : {0, 1, 2, 3}) {
+    for (const char* name : {"a.ds", "c.ds"}) {
+      Write(name, {}, 2);
+      std::filesystem::remove(Path(absl::StrCat(name, ".index")));
+      std::filesystem::remove(Path(absl::StrCat(name, ".metadata")));
+      if (tables & 1) WriteFile(Path(absl::StrCat(name, ".metadata")), none);
+      if (tables & 2) WriteFile(Path(absl::StrCat(name, ".index")), "");
+    }
+    for (const bool is_stated : {false, true}) {
+      TokenSourceOptions options;
+      if (is_stated) options.dtype = StoredType::kU32;
+      ASSERT_OK_AND_ASSIGN(const auto source,
+                           OpenWith(kDatatroveFormat, Path(""), options));
+      EXPECT_EQ(source->stored_type(), StoredType::kU32) << tables;
+      testing::ExpectTokens(*source, ids);
+      testing::ExpectDocuments(*source, {2, 6, 11});
+      ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut("", options));
+      EXPECT_THAT(layout.warnings, IsEmpty());
+    }
+  }
 }
 
 TEST_F(DatatroveTest, WhatContradictsItselfSaysWhere) {
