@@ -54,7 +54,10 @@ bool IsSet(const Json& config, const char* key) {
   return found != config.end() && !found->is_null();
 }
 
-absl::StatusOr<StoredType> ConfiguredType(const Json& config) {
+// Returns the type of the ids. `names_loader`: whether the index names a
+// loader, which must be TokensLoader.
+absl::StatusOr<StoredType> ConfiguredType(const Json& config,
+                                          bool names_loader) {
   const auto found = config.find("data_format");
   const Json format =
       found != config.end() && found->is_array() && found->size() == 1
@@ -63,7 +66,7 @@ absl::StatusOr<StoredType> ConfiguredType(const Json& config) {
   if (format.is_string()) {
     const std::string name = format.get<std::string>();
     const bool tensor = name.starts_with(kTensor);
-    const bool numpy = name.starts_with(kNumpy);
+    const bool numpy = names_loader && name.starts_with(kNumpy);
     uint32_t code = 0;
     if ((tensor || numpy) &&
         absl::SimpleAtoi(name.substr(name.find(':') + 1), &code)) {
@@ -75,20 +78,26 @@ absl::StatusOr<StoredType> ConfiguredType(const Json& config) {
   return absl::InvalidArgumentError(absl::StrCat(
       "'data_format' is ",
       found == config.end() ? "missing" : JsonForMessage(*found),
-      ", expected one array of integers: [\"no_header_tensor:...\"] or ",
-      "[\"no_header_numpy:...\"]"));
+      ", expected one array of integers: [\"no_header_tensor:...\"]",
+      names_loader ? " or [\"no_header_numpy:...\"]"
+                   : ", as 'item_loader' is missing: write the items with "
+                     "optimize(..., item_loader=TokensLoader())"));
 }
 
 // Checks that chunks with these settings can be read, and finds how they are
 // compressed.
 absl::Status CheckConfig(const Json& config, std::string* compression) {
-  PONIENTE_ASSIGN_OR_RETURN(const std::string loader,
-                            JsonText(config, "item_loader"));
-  if (loader != "TokensLoader") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its items were written for ", OneLine(loader),
-                     ", but only items for TokensLoader can be read; write "
-                     "them with optimize(..., item_loader=TokensLoader())"));
+  // litdata before 0.2.22 did not name the loader; ConfiguredType() asks for
+  // the type that only items for TokensLoader have.
+  if (config.contains("item_loader")) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string loader,
+                              JsonText(config, "item_loader"));
+    if (loader != "TokensLoader") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its items were written for ", OneLine(loader),
+                       ", but only items for TokensLoader can be read; write "
+                       "them with optimize(..., item_loader=TokensLoader())"));
+    }
   }
   if (IsSet(config, "encryption")) {
     return absl::UnimplementedError(
@@ -157,7 +166,8 @@ absl::StatusOr<LitdataIndex> ParseLitdataIndex(const std::string& path,
   const std::string where = absl::StrCat("'", path, "'");
   PONIENTE_RETURN_IF_ERROR(
       Prepend(CheckConfig(config, &index.compression), where));
-  const absl::StatusOr<StoredType> type = ConfiguredType(config);
+  const absl::StatusOr<StoredType> type =
+      ConfiguredType(config, config.contains("item_loader"));
   if (!type.ok()) return Prepend(type.status(), where);
   index.type = *type;
   return index;

@@ -58,7 +58,7 @@ std::string ChunkJson(const std::string& name, uint64_t bytes, uint64_t items,
 
 struct Config {
   std::string format = "[\"no_header_tensor:20\"]";
-  std::string loader = "\"TokensLoader\"";
+  std::string loader = "\"TokensLoader\"";  // empty: no such key
   std::string compression = "null";
   std::string encryption = "null";
   std::string more = {};
@@ -74,8 +74,8 @@ std::string IndexJson(const std::vector<std::string>& chunks,
          "null, \"compression\": " + config.compression +
          ", \"data_format\": " + config.format +
          ", \"data_spec\": \"[1]\", \"encryption\": " + config.encryption +
-         ", \"item_loader\": " + config.loader + config.more +
-         "}, \"updated_at\": \"1\"}";
+         (config.loader.empty() ? "" : ", \"item_loader\": " + config.loader) +
+         config.more + "}, \"updated_at\": \"1\"}";
 }
 
 struct LitdataFolder {
@@ -228,6 +228,28 @@ TEST(LitdataTest, WhatHoldsNoTokensIsRefused) {
         "[\"no_header_numpy:\"]", "[\"no_header_numpy:1\", \"int\"]"}) {
     EXPECT_THAT(open({.format = format}),
                 StatusIs(invalid, HasSubstr("'data_format' is")))
+        << format;
+  }
+}
+
+// litdata before 0.2.22 did not name the loader. A single tensor without a
+// header is what items for TokensLoader were.
+TEST(LitdataTest, WithoutALoaderItemsMustBeOneTensor) {
+  LitdataFolder data;
+  data.config.loader = "";
+  data.AddChunk("a.bin", {Item(3, 5), Item(4, 9)});
+  const auto layout = data.Open();
+  ASSERT_THAT(layout, IsOk());
+  EXPECT_EQ(layout->type, StoredType::kU16);
+  EXPECT_EQ(layout->documents->ends().total(), 14u);
+  for (const char* format :
+       {"null", "[]", "[\"int\"]", "[\"no_header_numpy:5\"]",
+        "[\"no_header_tensor:20\", \"no_header_tensor:20\"]"}) {
+    data.config.format = format;
+    EXPECT_THAT(data.Open(),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("'data_format' is"),
+                               HasSubstr("as 'item_loader' is missing"))))
         << format;
   }
 }
