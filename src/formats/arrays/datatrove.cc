@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/arrays/datatrove.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -163,11 +164,13 @@ absl::StatusOr<DatatroveMetadata> ParseDatatroveMetadata(
   const std::string_view first = all.substr(0, line_end);
   const std::string_view rest = all.substr(std::min(line_end + 1, all.size()));
   const std::string_view count = rest.substr(0, rest.find('\n'));
-  const size_t bar = first.rfind('|');
+  // datatrove 0.2.0 and before wrote the name alone; all ids had 2 bytes.
+  const size_t bar = std::min(first.rfind('|'), first.size());
   DatatroveMetadata found;
-  uint64_t width = 0;
-  if (bar == std::string_view::npos ||
-      !absl::SimpleAtoi(Absl(first.substr(bar + 1)), &width) ||
+  uint64_t width = 2;
+  if (first.empty() ||
+      (bar < first.size() &&
+       !absl::SimpleAtoi(Absl(first.substr(bar + 1)), &width)) ||
       !absl::SimpleAtoi(Absl(count), &found.tokens)) {
     return absl::DataLossError(absl::StrCat(
         "'", metadata.path(), "' begins '", OneLine(all.substr(0, 80)),

@@ -163,6 +163,26 @@ TEST_F(DatatroveTest, EmptyFilesNeitherHideDocumentsNorDecideTheType) {
   }
 }
 
+TEST_F(DatatroveTest, OldMetadataNamesTheTokenizerAloneAndIdsHaveTwoBytes) {
+  const std::vector<uint32_t> ids = MadeIds(9, 50000, 4);
+  Write("x.ds", ids, 2);
+  WriteFile(Path("x.ds.index"), Ends({3, 9}));
+  WriteFile(Path("x.ds.metadata"), "gpt2\n9\n9 T");
+  ASSERT_OK_AND_ASSIGN(const auto source,
+                       OpenWith(kDatatroveFormat, Path("x.ds")));
+  testing::ExpectTokens(*source, ids);
+  ASSERT_OK_AND_ASSIGN(TokenLayout layout, LayOut("x.ds"));
+  EXPECT_EQ(layout.tokenizer, "gpt2");
+  WriteFile(Path("x.ds.metadata"), "Unknown Tokenizer\n9\n9 T");
+  ASSERT_OK_AND_ASSIGN(layout, LayOut("x.ds"));
+  EXPECT_EQ(layout.tokenizer, "");
+  Write("x.ds", ids, 4);
+  EXPECT_THAT(LayOut("x.ds"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("holds 18 ids of 2 bytes, its .metadata says "
+                                 "9")));
+}
+
 TEST_F(DatatroveTest, WhatContradictsItselfSaysWhere) {
   using absl::StatusCode;
   Write("x.ds", {1, 2, 3, 4}, 2);
