@@ -188,6 +188,13 @@ Task<std::vector<DecodedBlock>> LayoutSource::Decoded(
           found->offset, " to ", found->offset, " + ", found->bytes,
           " of a file of ", there, "; it was cut short: copy it again"));
     }
+    const uint64_t decoded_bytes = layout_.decoder->DecodedBytes(blocks[i]);
+    if (found->bytes > MostStoredBytes(decoded_bytes)) {
+      co_return absl::DataLossError(absl::StrCat(
+          "'", path_, "': block ", blocks[i], " has ", found->bytes,
+          " bytes, and ", decoded_bytes, " decoded, which take at most ",
+          MostStoredBytes(decoded_bytes), "; it is damaged: copy it again"));
+    }
     stored[i].resize(found->bytes);
     if (found->bytes == 0) continue;
     requests.push_back({reader_.get(), found->file, found->offset, stored[i]});

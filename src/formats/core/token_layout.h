@@ -70,6 +70,13 @@ class BlockDecoder {
                               std::span<std::byte> decoded) const = 0;
 };
 
+// Returns the most bytes that a compressor makes of `decoded_bytes`, with a
+// margin. A block of more is damaged. The bound keeps a file from deciding how
+// much memory its blocks take before they are decoded.
+constexpr uint64_t MostStoredBytes(uint64_t decoded_bytes) {
+  return decoded_bytes + decoded_bytes / 128 + 65536;
+}
+
 // A shard: what its own project calls a file or chunk of its dataset, and cuts
 // windows from separately.
 struct TokenShard {

@@ -10,7 +10,16 @@
 namespace poniente::internal {
 
 absl::Status CheckBlockBytes(const WholeFile& file) {
-  if (file.decoded_bytes <= kMaxWholeBlockBytes) return absl::OkStatus();
+  if (file.decoded_bytes <= kMaxWholeBlockBytes) {
+    if (file.stored_bytes <= MostStoredBytes(file.decoded_bytes)) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat(
+        "'", file.path, "' has ", file.stored_bytes, " bytes, and ",
+        file.decoded_bytes, " unpacked, which take at most ",
+        MostStoredBytes(file.decoded_bytes),
+        "; it is damaged or is another file, copy it again"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", file.path, "' has ", file.decoded_bytes,
       " bytes unpacked, and is decoded as a whole: at most ",

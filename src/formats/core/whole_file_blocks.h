@@ -29,7 +29,8 @@ struct WholeFile {
   bool compressed = false;
 };
 
-// Returns InvalidArgument if the file is too large for a block.
+// Returns InvalidArgument if the file is too large for a block, and DataLoss if
+// no compressor makes so much of what it holds.
 absl::Status CheckBlockBytes(const WholeFile& file);
 
 // Decodes whole files: block i is file i of TokenLayout::files.

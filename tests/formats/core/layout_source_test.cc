@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -301,6 +302,47 @@ TEST_F(LayoutSourceTest, PiecesAndBlocksGiveTheSameAsAList) {
       ASSERT_EQ(windows[i].tokens, Slice(ranges[i].begin, ranges[i].end));
     }
   }
+}
+
+// Blocks of 20 bytes that are said to take all of the file.
+class SwollenBlocks final : public BlockDecoder {
+ public:
+  explicit SwollenBlocks(uint64_t bytes) : bytes_(bytes) {}
+
+  absl::StatusOr<Stored> Find(uint64_t) const override {
+    return Stored{0, 0, bytes_};
+  }
+  uint64_t DecodedBytes(uint64_t) const override { return 20; }
+  absl::Status Decode(uint64_t, std::span<const std::byte>,
+                      std::span<std::byte>) const override {
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint64_t bytes_;
+};
+
+TEST_F(LayoutSourceTest, BlocksThatNoCompressorMakesAreDataLoss) {
+  TokenLayout layout;
+  layout.files = {folder_.path() + "/blocks"};
+  std::ofstream(layout.files[0]) << "x";
+  std::filesystem::resize_file(layout.files[0], uint64_t{1} << 30);
+  layout.shards = {{10, 0, 0}};
+  layout.locator = std::make_shared<BlockLocator>();
+  layout.decoder = std::make_shared<SwollenBlocks>(20 + 65536);
+  ASSERT_OK_AND_ASSIGN(const auto good,
+                       LayoutSource::Open("somewhere", layout, {}));
+  EXPECT_THAT(RunBlocking(good->ReadTokens(0, 10)).status(), IsOk());
+  layout.decoder = std::make_shared<SwollenBlocks>(uint64_t{1} << 30);
+  const auto source = LayoutSource::Open("somewhere", layout, {});
+  const absl::Status read =
+      source.ok() ? RunBlocking((*source)->ReadTokens(0, 10)).status()
+                  : source.status();
+  EXPECT_THAT(read,
+              testing::StatusIs(
+                  absl::StatusCode::kDataLoss,
+                  HasSubstr("block 0 has 1073741824 bytes, and 20 decoded, "
+                            "which take at most 65556; it is damaged")));
 }
 
 TEST_F(LayoutSourceTest, ALayoutThatContradictsItselfIsDataLoss) {

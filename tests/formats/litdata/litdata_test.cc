@@ -416,6 +416,27 @@ TEST(LitdataZstdTest, DamagedChunksAreNamed) {
   }
 }
 
+TEST(LitdataZstdTest, ChunksThatNoCompressorMakesAreDataLoss) {
+  LitdataFolder data;
+  data.config.compression = "\"zstd\"";
+  const std::string raw = data.AddChunk("a.zstd.bin", {Item(1, 400)});
+  const uint64_t most = raw.size() + raw.size() / 128 + 65536;
+  for (const uint64_t bytes : {most, most + 1}) {
+    std::string zip = LitdataZstd(raw);
+    zip.resize(bytes, '\0');
+    WriteFile(data.dir.path("a.zstd.bin"), zip);
+    const auto layout = data.Open();
+    EXPECT_EQ(layout.ok(), bytes == most) << layout.status();
+    if (bytes == most) continue;
+    EXPECT_THAT(
+        layout.status(),
+        StatusIs(StatusCode::kDataLoss,
+                 HasSubstr(absl::StrCat(
+                     "a.zstd.bin' has ", bytes, " bytes, and ", raw.size(),
+                     " unpacked, which take at most ", most))));
+  }
+}
+
 #endif
 
 }  // namespace

@@ -791,6 +791,23 @@ TEST(MdsZstdTest, DamagedOrOddCompressionIsRefused) {
       StatusIs(StatusCode::kDataLoss, HasSubstr("last row ends")));
 }
 
+TEST(MdsZstdTest, ShardsThatNoCompressorMakesAreDataLoss) {
+  MdsFolder data;
+  const std::string raw = MdsShardBytes(
+      {MdsRow(kTokensColumn, {MdsHead(0, {2}) + As<int32_t>({1, 2})})});
+  std::string zip = Zstd(raw);
+  zip.resize(raw.size() + raw.size() / 128 + 65537, '\0');
+  WriteFile(data.dir.path("a.mds.zip"), zip);
+  data.shards.push_back(MdsIndexShardJson(
+      kTokensColumn,
+      {"a.mds", raw.size(), 1, "a.mds.zip", zip.size(), "zstd"}));
+  data.WriteIndex();
+  EXPECT_THAT(data.Open().status(),
+              StatusIs(StatusCode::kDataLoss,
+                       AllOf(HasSubstr("a.mds.zip' has "),
+                             HasSubstr("unpacked, which take at most "))));
+}
+
 #endif
 
 }  // namespace
