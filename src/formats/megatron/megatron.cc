@@ -108,9 +108,11 @@ absl::StatusOr<MegatronHeader> ParseMegatronHeader(const InputBytes& index) {
   return header;
 }
 
-// Compares the places with the sums of the lengths. Megatron is known to write
-// wrong places, so a difference is only a warning. For Fairseq it is an error:
-// a Megatron index that was cut short may have the size of a Fairseq index.
+// Compares the places with the sums of the lengths. Some versions of Megatron
+// wrote sums of 32 bits: these are only a warning. Every other difference is an
+// error: what the lengths say would be read from wrong places. For Fairseq each
+// difference is one, because a Megatron index that was cut short may have the
+// size of a Fairseq index.
 absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
                          const CompactEnds& lengths,
                          std::vector<std::string>* warnings) {
@@ -128,10 +130,16 @@ absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
     return absl::DataLossError(absl::StrCat(
         found, ": it is damaged, or is Megatron's and was cut short"));
   }
+  if (!wrong->are_cut) {
+    return absl::DataLossError(absl::StrCat(
+        found,
+        ": it is damaged, or its sequences do not follow each other in the "
+        ".bin; copy both files again, or write them again in order"));
+  }
   warnings->push_back(absl::StrCat(
       found,
-      wrong->are_cut ? ", as sums of 32 bits are (Megatron-LM issue 1672)" : "",
-      ": the lengths are used, they are those of the .bin"));
+      ", as sums of 32 bits are (Megatron-LM issue 1672): the lengths are "
+      "used, they are those of the .bin"));
   return absl::OkStatus();
 }
 

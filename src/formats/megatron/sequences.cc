@@ -80,6 +80,8 @@ absl::StatusOr<std::optional<WrongStart>> FindWrongStart(
   std::optional<WrongStart> wrong;
   uint64_t sequence = 0;
   uint64_t expected = 0;
+  bool are_signed = true;
+  bool are_unsigned = true;
   PONIENTE_RETURN_IF_ERROR(
       ForEachInteger<uint64_t>(index, offset, count, [&](uint64_t found) {
         if (found != expected) {
@@ -91,7 +93,9 @@ absl::StatusOr<std::optional<WrongStart>> FindWrongStart(
           }
           ++wrong->count;
           const int64_t cut = static_cast<int32_t>(expected);
-          wrong->are_cut = wrong->are_cut && static_cast<int64_t>(found) == cut;
+          are_signed = are_signed && static_cast<int64_t>(found) == cut;
+          are_unsigned =
+              are_unsigned && found == static_cast<uint32_t>(expected);
         }
         if (sequence < lengths.size()) {
           expected += lengths.Length(sequence) * unit;
@@ -99,6 +103,7 @@ absl::StatusOr<std::optional<WrongStart>> FindWrongStart(
         ++sequence;
         return absl::OkStatus();
       }));
+  if (wrong) wrong->are_cut = are_signed || are_unsigned;
   return wrong;
 }
 

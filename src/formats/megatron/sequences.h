@@ -70,7 +70,8 @@ struct WrongStart {
   uint64_t expected = 0;
   // The number of all wrong starts.
   uint64_t count = 0;
-  // Whether every one is the expected start, cut to 32 bits with a sign.
+  // Whether every one is the expected start, cut to 32 bits: all of them with a
+  // sign, or all without.
   bool are_cut = true;
 };
 

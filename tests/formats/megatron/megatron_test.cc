@@ -239,15 +239,43 @@ TEST_F(MegatronTest, PlacesThatOverflowedAreNotUsed) {
               ElementsAre(HasSubstr("4 of 6 are wrong, as sums of 32 bits")));
 }
 
-TEST_F(MegatronTest, OtherWrongPlacesAreNamed) {
+TEST_F(MegatronTest, PlacesThatOverflowedWithoutASignAreNotUsed) {
+  MegatronIndex index;
+  index.lengths = {1000000000, 1000000000, 1000000000, 7};
+  index.documents = {{0, 1, 2, 3, 4}};
+  index.places = {{0, 2000000000, 4000000000, 1705032704}};
+  auto layout = LayOutMegatron(index);
+  ASSERT_THAT(layout, IsOk());
+  EXPECT_THAT(layout->warnings,
+              ElementsAre(HasSubstr("1 of 4 are wrong, as sums of 32 bits")));
+  // Sums of one index have all a sign, or none has.
+  index.lengths.insert(index.lengths.end(), {500000000, 3});
+  index.documents = {{0, 6}};
+  index.places = {
+      {0, 2000000000, -294967296, 1705032704, 1705032718, -1589934578}};
+  EXPECT_THAT(LayOutMegatron(index), IsOk());
+  index.places->back() = 2705032718;
+  EXPECT_THAT(LayOutMegatron(index),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("4 of 6 are wrong: it is damaged")));
+}
+
+TEST_F(MegatronTest, OtherWrongPlacesAreDataLoss) {
   MegatronIndex index = SmallMegatron();
   index.places = {{0, 6, 6, 17, 18}};
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
-  EXPECT_THAT(layout.warnings,
-              ElementsAre(AllOf(
-                  HasSubstr("sequence 3 is said to lie at 17, byte 78, but by "
-                            "the lengths it lies at 16; 1 of 5 are wrong:"),
-                  Not(HasSubstr("1672")))));
+  EXPECT_THAT(LayOutMegatron(index),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("sequence 3 is said to lie at 17, byte "
+                                       "78, but by the lengths it lies at 16; "
+                                       "1 of 5 are wrong:"),
+                             Not(HasSubstr("1672")))));
+  // Sequences in another order, as the places say.
+  index.lengths = {5, 10};
+  index.documents = {{0, 1, 2}};
+  index.places = {{20, 0}};
+  EXPECT_THAT(LayOutMegatron(index),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("its sequences do not follow each other")));
 }
 
 // Its size is then that of Fairseq's, and here the lengths that are read match
