@@ -6,6 +6,7 @@
 // therefore not aligned.
 #include "formats/megatron/megatron.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -33,12 +34,15 @@ struct MegatronHeader {
   uint64_t sequences = 0;
   // Number of entries in the list of documents.
   uint64_t documents = 0;
+  // Whether a mode of each sequence follows the documents.
+  bool has_modes = false;
 
   uint64_t lengths_offset() const {
     return is_fairseq ? kMegatronFairseqHeaderBytes : kMegatronHeaderBytes;
   }
   uint64_t places_offset() const { return lengths_offset() + 4 * sequences; }
   uint64_t documents_offset() const { return places_offset() + 8 * sequences; }
+  uint64_t modes_offset() const { return documents_offset() + 8 * documents; }
 };
 
 using MegatronHeaderBytes = std::array<std::byte, kMegatronHeaderBytes>;
@@ -105,6 +109,7 @@ absl::StatusOr<MegatronHeader> ParseMegatronHeader(const InputBytes& index) {
   if (header.documents > after_places / 8) return wrong;
   const uint64_t modes = after_places - 8 * header.documents;
   if (modes != 0 && modes != header.sequences) return wrong;
+  header.has_modes = modes != 0;
   return header;
 }
 
@@ -140,6 +145,39 @@ absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
       found,
       ", as sums of 32 bits are (Megatron-LM issue 1672): the lengths are "
       "used, they are those of the .bin"));
+  return absl::OkStatus();
+}
+
+// Warns of sequences of another mode than 0. Megatron's multimodal datasets
+// store images and other data in them, as if their bytes were ids.
+absl::Status CheckModes(const InputBytes& index, const MegatronHeader& header,
+                        std::vector<std::string>* warnings) {
+  if (!header.has_modes) return absl::OkStatus();
+  uint64_t others = 0;
+  uint64_t first = 0;
+  int first_mode = 0;
+  std::vector<std::byte> modes(std::min<uint64_t>(header.sequences, 65536));
+  for (uint64_t at = 0; at < header.sequences; at += modes.size()) {
+    modes.resize(std::min<uint64_t>(header.sequences - at, modes.size()));
+    PONIENTE_RETURN_IF_ERROR(index.ReadAt(header.modes_offset() + at, modes));
+    const auto zeros = std::count(modes.begin(), modes.end(), std::byte{0});
+    const uint64_t found = modes.size() - static_cast<uint64_t>(zeros);
+    if (found > 0 && others == 0) {
+      const auto other =
+          std::find_if(modes.begin(), modes.end(),
+                       [](std::byte m) { return m != std::byte{0}; });
+      first = at + static_cast<uint64_t>(other - modes.begin());
+      first_mode = static_cast<int8_t>(*other);
+    }
+    others += found;
+  }
+  if (others == 0) return absl::OkStatus();
+  warnings->push_back(absl::StrCat(
+      "'", index.path(), "': ", others, " of ", header.sequences,
+      " sequences have another mode than 0, the first is sequence ", first,
+      " (", first_mode, ", byte ", header.modes_offset() + first,
+      "): it is a multimodal dataset, whose images are read as if they were "
+      "ids; write the text alone"));
   return absl::OkStatus();
 }
 
@@ -218,6 +256,7 @@ absl::StatusOr<TokenLayout> LayOutMegatron(const InputBytes& index,
                                                  header.sequences, ids));
   PONIENTE_RETURN_IF_ERROR(
       CheckPlaces(index, header, lengths, &layout.warnings));
+  PONIENTE_RETURN_IF_ERROR(CheckModes(index, header, &layout.warnings));
   if (header.is_fairseq) {
     layout.documents = std::make_shared<DocumentTable>(std::move(lengths));
     return layout;

@@ -130,9 +130,34 @@ TEST_F(MegatronTest, ModesOfSequencesMayFollow) {
   index.modes = {0, 1, 0, 1, 1};
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
   EXPECT_EQ(layout.documents->ends().size(), 4u);
+  EXPECT_THAT(layout.warnings,
+              ElementsAre(HasSubstr(
+                  "'x.idx': 3 of 5 sequences have another mode than 0, the "
+                  "first is sequence 1 (1, byte 135)")));
   index.modes.pop_back();
   EXPECT_THAT(LayOutMegatron(index), StatusIs(absl::StatusCode::kDataLoss,
                                               HasSubstr("has 138 bytes")));
+}
+
+TEST_F(MegatronTest, ModesOfTextAloneAreNoWarning) {
+  MegatronIndex index = SmallMegatron();
+  index.modes = {0, 0, 0, 0, 0};
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
+  EXPECT_THAT(layout.warnings, IsEmpty());
+}
+
+TEST_F(MegatronTest, ModesFarIntoALongListAreFound) {
+  MegatronIndex index;
+  index.lengths.assign(200'001, 1);
+  index.documents = {{0, 200'001}};
+  index.modes.assign(200'001, 0);
+  index.modes[131'072] = -3;
+  index.modes[200'000] = 2;
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
+  EXPECT_THAT(layout.warnings,
+              ElementsAre(HasSubstr("2 of 200001 sequences have another mode "
+                                    "than 0, the first is sequence 131072 (-3, "
+                                    "byte ")));
 }
 
 TEST_F(MegatronTest, NothingIsADatasetToo) {
