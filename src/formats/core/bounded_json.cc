@@ -9,36 +9,81 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMaxJsonValues = 300'000;
+using Json = nlohmann::json;
+
+// Counts values and levels without keeping any. Stops at the first that is too
+// much. The library's parser with a callback would do it in one pass, but takes
+// time in proportion to the square of the objects in an object.
+class JsonBounds final : public nlohmann::json_sax<Json> {
+ public:
+  explicit JsonBounds(uint64_t most_values) : most_values_(most_values) {}
+
+  bool is_too_deep() const { return is_too_deep_; }
+  uint64_t values() const { return values_; }
+
+  bool null() override { return Value(); }
+  bool boolean(bool) override { return Value(); }
+  bool number_integer(number_integer_t) override { return Value(); }
+  bool number_unsigned(number_unsigned_t) override { return Value(); }
+  bool number_float(number_float_t, const string_t&) override {
+    return Value();
+  }
+  bool string(string_t&) override { return Value(); }
+  bool binary(binary_t&) override { return Value(); }
+  bool key(string_t&) override { return true; }
+  bool start_object(std::size_t) override { return Begin(); }
+  bool start_array(std::size_t) override { return Begin(); }
+  bool end_object() override { return End(); }
+  bool end_array() override { return End(); }
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Value() {
+    ++values_;
+    is_too_deep_ = is_too_deep_ || depth_ > kMaxJsonDepth;
+    return !is_too_deep_ && values_ <= most_values_;
+  }
+  bool Begin() {
+    const bool is_good = Value();
+    ++depth_;
+    return is_good;
+  }
+  bool End() {
+    --depth_;
+    return true;
+  }
+
+  const uint64_t most_values_;
+  uint64_t values_ = 0;
+  int depth_ = 0;
+  bool is_too_deep_ = false;
+};
 
 }  // namespace
 
 absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
-                                                std::string_view text) {
-  using Json = nlohmann::json;
-  using Event = Json::parse_event_t;
-  bool too_deep = false;
-  uint64_t values = 0;
-  const auto keep = [&](int depth, Event event, Json&) {
-    if (event == Event::value || event == Event::object_start ||
-        event == Event::array_start) {
-      ++values;
-    }
-    too_deep = too_deep || depth > kMaxJsonDepth;
-    return !too_deep && values <= kMaxJsonValues;
-  };
-  Json json =
-      Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
-  if (too_deep) {
+                                                std::string_view text,
+                                                uint64_t most_values) {
+  JsonBounds bounds(most_values);
+  const bool is_valid = Json::sax_parse(text.begin(), text.end(), &bounds);
+  if (bounds.is_too_deep()) {
     return absl::DataLossError(absl::StrCat(
         "'", path, "': its JSON is nested more than ", kMaxJsonDepth, " deep"));
   }
-  if (values > kMaxJsonValues) {
+  if (bounds.values() > most_values) {
     return absl::DataLossError(
-        absl::StrCat("'", path, "': its JSON has ", values,
-                     " values, expected at most ", kMaxJsonValues));
+        absl::StrCat("'", path, "': its JSON has ", bounds.values(),
+                     " values, expected at most ", most_values));
   }
-  if (json.is_discarded()) {
+  Json json;
+  if (is_valid) {
+    json = Json::parse(text.begin(), text.end(), nullptr,
+                       /*allow_exceptions=*/false);
+  }
+  if (!is_valid || json.is_discarded()) {
     return absl::DataLossError(absl::StrCat(
         "'", path, "': its ", text.size(),
         " bytes are not valid JSON; the file was cut short or overwritten"));

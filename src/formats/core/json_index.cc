@@ -10,7 +10,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 constexpr uint64_t kIndexHeadBytes = 65536;
 constexpr char kIndexFileName[] = "index.json";
 

@@ -19,7 +19,7 @@ struct JsonIndex {
 };
 
 // Reads the index of a folder, or the file itself. InvalidArgument if the
-// folder has none, or if it is larger than 64 MiB.
+// folder has none, or if it is larger than 1 GiB.
 absl::StatusOr<JsonIndex> ReadJsonIndex(const FoundPath& found);
 
 // Returns the first 64 KiB of the index; empty if it cannot be read or is not a

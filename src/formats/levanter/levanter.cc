@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kLedger = "shard_ledger.json";
 constexpr std::string_view kUsualField = "input_ids";
-constexpr uint64_t kMaxLedgerBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxLedgerBytes = uint64_t{512} << 20;
 // Most memory for the table of rows, in addition to the size of the files.
 constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;
 constexpr int kMaxFieldDepth = 4;

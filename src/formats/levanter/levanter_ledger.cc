@@ -17,6 +17,9 @@ using Json = nlohmann::json;
 
 // The largest accepted count, so that sums do not overflow.
 constexpr uint64_t kMaxCount = uint64_t{1} << 60;
+// A shard takes 3 values, and 1 for each field: enough for a million shards of
+// a few fields. They take about 1.3 GB while the ledger is read.
+constexpr uint64_t kMaxLedgerValues = 8'000'000;
 
 absl::Status Wrong(const std::string& path, std::string_view what) {
   return absl::DataLossError(absl::StrCat("'", path, "': ", Absl(what),
@@ -126,7 +129,8 @@ std::string TokenizerOf(const Json& json) {
 
 absl::StatusOr<LevanterLedger> ParseLevanterLedger(const std::string& path,
                                                    std::string_view text) {
-  PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseBoundedJson(path, text));
+  PONIENTE_ASSIGN_OR_RETURN(const Json json,
+                            ParseBoundedJson(path, text, kMaxLedgerValues));
   const Json* is_finished = FindValue(json, "is_finished");
   if (is_finished == nullptr || *is_finished != true) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "formats/levanter/blosc_block.h"
+#include "formats/levanter/levanter_ledger.h"
 #include "formats/levanter/zarr3.h"
 #include "tests/formats/levanter_files.h"
 #include "tests/formats/open_with.h"
@@ -148,6 +149,20 @@ TEST(LevanterDamageTest, LedgersThatContradictThemselvesAreRefused) {
   WriteFile(folder.path("shard_ledger.json"), good);
   EXPECT_THAT(ReadAll(folder.path()),
               testing::IsOkAndHolds(std::vector<uint32_t>{1, 2, 3, 4}));
+}
+
+TEST(LevanterDamageTest, LedgersOfVeryManyShardsAreRead) {
+  std::vector<testing::LevanterShard> shards(100'001);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    shards[i] = {absl::StrCat("shard_", i), {{1}, {2, 3}}};
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const LevanterLedger ledger,
+      ParseLevanterLedger("l", testing::ShardedLedgerText(shards)));
+  ASSERT_EQ(ledger.shards.size(), 100'001u);
+  EXPECT_EQ(ledger.shards[100'000].name, "shard_100000");
+  EXPECT_EQ(ledger.shards[100'000].rows, 2u);
+  EXPECT_EQ(ledger.shards[100'000].tokens.at("input_ids"), 3u);
 }
 
 TEST(LevanterDamageTest, AConsolidatedCacheHasWhatItsLedgerSays) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -119,6 +120,24 @@ TEST(MdsTest, RowsAreDocumentsWhateverTheirLengths) {
   EXPECT_THAT(layout.warnings, IsEmpty());
   EXPECT_THAT(layout.documents->Name(10),
               testing::IsOkAndHolds("shard.00001.mds row 1"));
+}
+
+// As that of some 230,000 shards; here most of it is space.
+TEST(MdsTest, AnIndexMayHaveUpToAGibibyte) {
+  MdsFolder data;
+  data.AddShard("s.mds", {data.Row({1, 2, 3})});
+  std::string text = testing::MdsIndexJson(data.shards);
+  text.insert(1, uint64_t{65} << 20, ' ');
+  WriteFile(data.dir.path("index.json"), text);
+  ASSERT_OK_AND_ASSIGN(const FoundPath found, FindPath(data.dir.path()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, kMdsFormat.open(found, {}));
+  data.Expect(layout);
+  std::filesystem::resize_file(data.dir.path("index.json"),
+                               (uint64_t{1} << 30) + 1);
+  EXPECT_THAT(kMdsFormat.open(found, {}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("has 1073741825 bytes, expected at most "
+                                 "1073741824")));
 }
 
 TEST(MdsTest, TheIndexItselfCanBeGiven) {
