@@ -147,7 +147,17 @@ absl::StatusOr<DolmaTable> ReadDolmaTable(const InputBytes& input,
   while (true) {
     PONIENTE_ASSIGN_OR_RETURN(const bool is_row, rows.Next(&row));
     if (!is_row) break;
-    if (row.start != table.lengths.total()) {
+    if (row.start > table.lengths.total()) {
+      return absl::DataLossError(absl::StrCat(
+          "'", input.path(), "' line ", row.line,
+          ": the document begins at token ", row.start,
+          ", expected where the one before ends, ", table.lengths.total(), "; ",
+          row.start - table.lengths.total(),
+          " tokens between them are in no document: rows of the table are "
+          "missing, or its writer left a gap of zeros; make both files anew, "
+          "or read the .npy without the table (format raw, with a dtype)"));
+    }
+    if (row.start < table.lengths.total()) {
       return error("begins at", row.start, "where the one before ends,",
                    table.lengths.total());
     }

@@ -119,8 +119,17 @@ absl::Status AddIndexedShard(const Json& record, MdsIndex* index) {
 
 bool IsMdsIndex(std::string_view head) {
   const Json first = FirstJsonRecord(head, "shards");
-  return first.is_object() && first.contains("format") &&
-         first["format"] == "mds" && first.contains("raw_data");
+  if (first.is_object()) {
+    return first.contains("format") && first["format"] == "mds" &&
+           first.contains("raw_data");
+  }
+  // A dataset without rows has no shards, only a version.
+  const auto refuse = [](const Json&, uint64_t) {
+    return absl::CancelledError();
+  };
+  Json others;
+  return ForEachJsonRecord("", head, "shards", refuse, &others).ok() &&
+         others == Json({{"shards", true}, {"version", 2}});
 }
 
 absl::StatusOr<MdsIndex> ParseMdsIndex(const std::string& path,

@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using testing::Gzip;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using ::testing::Not;
 using testing::StatusIs;
 
 using testing::kDataLoss;
@@ -121,6 +122,12 @@ TEST(DolmaRowsTest, DocumentsLieEndToEndWithinTheFile) {
   EXPECT_THAT(Table("0,3\n4,5\n"),
               StatusIs(kDataLoss, HasSubstr("line 2: the document begins at "
                                             "token 4")));
+  EXPECT_THAT(Table("0,3\n9,12\n"),
+              StatusIs(kDataLoss,
+                       AllOf(HasSubstr("ends, 3; 6 tokens between them are in "
+                                       "no document"),
+                             HasSubstr("a gap of zeros; make both files anew"),
+                             Not(HasSubstr("copy")))));
   EXPECT_THAT(Table("0,3\n2,5\n"), StatusIs(kDataLoss, HasSubstr("ends, 3")));
   EXPECT_THAT(
       Table("0,3\n3,11\n", 10),

@@ -122,6 +122,22 @@ TEST(MdsTest, RowsAreDocumentsWhateverTheirLengths) {
               testing::IsOkAndHolds("shard.00001.mds row 1"));
 }
 
+TEST(MdsTest, ADatasetWithoutRowsIsRecognised) {
+  TempDir dir;
+  WriteFile(dir.path("index.json"), R"({"shards": [], "version": 2})");
+  ASSERT_OK_AND_ASSIGN(const FoundPath found, FindPath(dir.path()));
+  EXPECT_TRUE(kMdsFormat.recognizes(found));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, kMdsFormat.open(found, {}));
+  EXPECT_THAT(layout.shards, IsEmpty());
+  for (const char* text :
+       {R"({"shards": [], "version": 3})", R"({"shards": []})",
+        R"({"shards": [], "version": 2, "config": {}})",
+        R"({"shards": [{}], "version": 2})", R"({"shards": 1, "version": 2})",
+        R"({"chunks": [], "version": 2})", R"({"shards": [], "version": 2)"}) {
+    EXPECT_FALSE(IsMdsIndex(text)) << text;
+  }
+}
+
 // As that of some 230,000 shards; here most of it is space.
 TEST(MdsTest, AnIndexMayHaveUpToAGibibyte) {
   MdsFolder data;
