@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -327,11 +328,16 @@ absl::Status AddCheckedMask(const std::string& path,
         "is the tokens themselves; state the files or the column of the mask");
   }
   // The mask may be in files of the tokens.
+  std::unordered_map<std::string, uint32_t> numbered;
+  for (size_t i = 0; i < tokens->files.size(); ++i) {
+    numbered.try_emplace(tokens->files[i], static_cast<uint32_t>(i));
+  }
   std::vector<uint32_t> numbers;
   for (const std::string& file : mask.files) {
-    const auto at = std::find(tokens->files.begin(), tokens->files.end(), file);
-    numbers.push_back(static_cast<uint32_t>(at - tokens->files.begin()));
-    if (at == tokens->files.end()) tokens->files.push_back(file);
+    const auto [at, is_new] =
+        numbered.try_emplace(file, static_cast<uint32_t>(tokens->files.size()));
+    numbers.push_back(at->second);
+    if (is_new) tokens->files.push_back(file);
   }
   if (!stated.path.empty() || !stated.glob.empty()) tokens->bytes += mask.bytes;
   uint64_t first = 0;
