@@ -111,15 +111,19 @@ class Members {
   absl::Status status_;
 };
 
-// Parses an object that is not nested more deeply than a manifest. A deeper one
+// Parses JSON that is not nested more deeply than a manifest. A deeper one
 // could exhaust the stack.
+Json ParseShallow(std::string_view text, bool* too_deep) {
+  const auto look = [&](int depth, Json::parse_event_t, Json&) {
+    *too_deep = *too_deep || depth > kMaxDepth;
+    return !*too_deep;
+  };
+  return Json::parse(text, look, /*allow_exceptions=*/false);
+}
+
 absl::StatusOr<Json> ParseObject(std::string_view text) {
   bool too_deep = false;
-  const auto look = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kMaxDepth;
-    return !too_deep;
-  };
-  Json json = Json::parse(text, look, /*allow_exceptions=*/false);
+  const Json json = ParseShallow(text, &too_deep);
   if (too_deep) return DamagedManifest("it is nested too deeply");
   if (json.is_discarded()) return DamagedManifest("it is not valid JSON");
   if (!json.is_object()) return DamagedManifest("it is not a JSON object");
@@ -299,6 +303,16 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
   if (!fits.ok()) return DamagedManifest(std::string(fits.message()));
   PONIENTE_RETURN_IF_ERROR(CheckFiles(*files, &manifest));
   return manifest;
+}
+
+bool IsOfOtherFormat(std::string_view text) {
+  bool too_deep = false;
+  const Json json = ParseShallow(text, &too_deep);
+  if (too_deep) return true;
+  if (json.is_discarded()) return false;
+  if (!json.is_object()) return true;
+  const auto format = json.find("format");
+  return format == json.end() || *format != std::string(kStoreFormat);
 }
 
 std::string EncodeGrowth(const StoreManifest& manifest) {

@@ -21,6 +21,10 @@ std::string EncodeManifest(const StoreManifest& manifest);
 // path.
 absl::StatusOr<StoreManifest> ParseManifest(std::string_view text);
 
+// Returns whether the text is JSON of another kind: not damaged, but without
+// the format of a token store.
+bool IsOfOtherFormat(std::string_view text);
+
 // Do the same for scratch-growth.json, which has no files, fingerprint and
 // checksum of checksums: a store without a loss mask that is being written, of
 // which `tokens`, `documents` and `name_bytes` are durable.

@@ -18,7 +18,8 @@
 
 namespace poniente::internal {
 
-// Names of files in the folder of a store while it is written.
+// Names of files in the folder of a store while it is written. A lock file with
+// text in it says that writers have made the files with names of a store.
 inline constexpr char kLockName[] = "writer.lock";
 inline constexpr char kTemporaryManifest[] = "manifest.json.tmp";
 inline constexpr char kScratchPrefix[] = "scratch-";
@@ -38,20 +39,22 @@ bool HasWriter(const std::string& path);
 // Ownership: holds the lock while it lives. If destroyed before Commit(), it
 //     removes what the writer has created, including the folder if the writer
 //     created it.
-// Errors: FailedPrecondition if another writer has the lock.
+// Errors: FailedPrecondition if another writer has the lock, or if files have
+//     names of a store but were not made by a writer; nothing is removed then.
 class StoreFolder {
  public:
   // Called once the folder is locked, with the generation of the existing
-  // store, 0 if there is none. Returns the generation that a dead writer was
-  // writing if its files are to be continued, else nullopt. An error leaves the
-  // files as they are, and Lock() returns it. REQUIRES: the generation is newer
-  // than the store's; others have been committed.
+  // store: 0 if there is none, nullopt if its manifest is damaged. Returns the
+  // generation that a dead writer was writing if its files are to be continued,
+  // else nullopt. An error leaves the files as they are, and Lock() returns it.
+  // REQUIRES: the generation is newer than the store's, which is known; others
+  // have been committed.
   using ChooseToContinue =
       std::function<absl::StatusOr<std::optional<uint64_t>>(
-          const StoreFolder& folder, uint64_t committed)>;
+          const StoreFolder& folder, std::optional<uint64_t> committed)>;
 
   // Creates the folder if necessary, locks it, and removes files that dead
-  // writers left, except those to be continued.
+  // writers left, except those to be continued. Removes no other file.
   static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(
       std::string path, const ChooseToContinue& choose = nullptr);
 
@@ -82,6 +85,11 @@ class StoreFolder {
   explicit StoreFolder(std::string path) : path_(std::move(path)) {}
 
   absl::Status TakeLock();
+  // Finds the generation of the store that is there.
+  absl::Status ReadPrevious();
+  // Fails if a file with a name of a store was not made by a writer. Records in
+  // the lock file that those to come are.
+  absl::Status ClaimFiles();
   std::string File(const std::string& name) const { return path_ + "/" + name; }
   void RemoveScratch() const;
   // Removes files of generations other than `keep`, scratch files and
@@ -93,6 +101,8 @@ class StoreFolder {
   bool committed_ = false;
   bool continues_ = false;
   bool keeps_ = false;
+  // Whether the files with names of a store are those of writers.
+  bool is_claimed_ = false;
   OwnedFd lock_;
   uint64_t generation_ = 0;
   // Generation of the store that was there; 0 if there was none, nullopt if its

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,9 +75,17 @@ StoreBuilder::StoreBuilder(std::unique_ptr<StoreFolder> folder,
 }
 
 absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::Create(
-    const std::string& path, StoreManifest manifest) {
+    const std::string& path, StoreManifest manifest,
+    const BeginAnew& begin_anew) {
+  const auto choose = [&](const StoreFolder&, std::optional<uint64_t> committed)
+      -> absl::StatusOr<std::optional<uint64_t>> {
+    if (begin_anew != nullptr) {
+      PONIENTE_RETURN_IF_ERROR(begin_anew(committed.value_or(0), ""));
+    }
+    return std::nullopt;
+  };
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder,
-                            StoreFolder::Lock(path));
+                            StoreFolder::Lock(path, choose));
   std::unique_ptr<StoreBuilder> builder(
       new StoreBuilder(std::move(folder), std::move(manifest)));
   PONIENTE_RETURN_IF_ERROR(builder->OpenFiles());

@@ -20,13 +20,13 @@
 #include "poniente/token_store_writer.h"
 #include "store/manifest/content_hash.h"
 #include "store/manifest/manifest.h"
+#include "store/manifest/store_checkpoint.h"
 #include "store/manifest/store_folder.h"
 #include "store/write/direct_writer.h"
 #include "store/write/file_writer.h"
 #include "store/write/loss_bits.h"
 #include "store/write/loss_mask_writer.h"
 #include "store/write/spill_buffer.h"
-#include "store/write/store_checkpoint.h"
 
 namespace poniente::internal {
 
@@ -60,14 +60,23 @@ class StoreBuilder {
   // committed since. CreateToSave() returns an error as it is, and leaves the
   // checkpoint for another attempt.
   using Accept = std::function<absl::StatusOr<bool>(std::string_view caller)>;
+  // Called before the files of dead writers are removed, because no checkpoint
+  // is continued. `committed` is the generation of the store that is there, 0
+  // if there is none. `damage` says why a checkpoint that is there cannot be
+  // read; it is empty otherwise. An error leaves the files as they are.
+  using BeginAnew = std::function<absl::Status(uint64_t committed,
+                                               const std::string& damage)>;
 
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(
-      const std::string& path, StoreManifest manifest);
-  // Creates a builder whose progress is saved from time to time. DataLoss if
-  // the files do not match an accepted checkpoint; they are then removed.
-  // REQUIRES: manifest.block_bytes <= 65536.
+      const std::string& path, StoreManifest manifest,
+      const BeginAnew& begin_anew = nullptr);
+  // Creates a builder whose progress is saved from time to time. DataLoss or
+  // NotFound if the files do not match an accepted checkpoint; they are then
+  // removed, unless begin_anew() has an error, which is then returned. After
+  // other errors, they stay. REQUIRES: manifest.block_bytes <= 65536.
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
-      const std::string& path, StoreManifest manifest, const Accept& accept);
+      const std::string& path, StoreManifest manifest, const Accept& accept,
+      const BeginAnew& begin_anew = nullptr);
 
   // Writes tokens past the page cache from now on, if the file system allows
   // it. Use it for large stores of many pieces: writes of several threads then
@@ -134,6 +143,8 @@ class StoreBuilder {
   PieceChecksums ChecksumsOf(uint64_t at,
                              std::span<const std::byte> bytes) const;
   absl::Status OpenFiles();
+  // Opens the files as they were at the checkpoint.
+  absl::Status Continue(const StoreCheckpoint& checkpoint);
   absl::Status ContinueFiles(const StoreCheckpoint& checkpoint);
   absl::Status ContinueLossMask(const StoreCheckpoint& checkpoint);
   absl::Status KeepScratchFiles(const StoreCheckpoint& checkpoint);

@@ -22,9 +22,6 @@
 namespace poniente::internal {
 namespace {
 
-// A checkpoint has a few hundred bytes, and the data of its caller.
-constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 20;
-
 absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
   struct stat facts;
   if (::fstat(fd, &facts) != 0) return ErrnoError(path, "stat");
@@ -45,44 +42,80 @@ absl::Status ReplaceText(const std::string& path, const std::string& text) {
   return ErrnoError(path, "rename");
 }
 
-std::optional<StoreCheckpoint> ReadCheckpoint(const std::string& path) {
+// Returns nullopt, with the reason in `*damage` if there is a file, if the
+// checkpoint cannot be used.
+absl::StatusOr<std::optional<StoreCheckpoint>> ReadCheckpoint(
+    const std::string& path, std::string* damage) {
   const absl::StatusOr<std::string> text =
       ReadSmallFile(path, "a checkpoint", kMaxCheckpointBytes);
-  return text.ok() ? ParseCheckpoint(*text) : std::nullopt;
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  if (absl::IsInvalidArgument(text.status())) {
+    *damage = std::string(text.status().message());
+    return std::nullopt;
+  }
+  PONIENTE_RETURN_IF_ERROR(text.status());
+  std::optional<StoreCheckpoint> checkpoint = ParseCheckpoint(*text);
+  if (!checkpoint) {
+    *damage = absl::StrCat("the checkpoint '", path, "' of ", text->size(),
+                           " bytes is damaged, or of another version");
+  }
+  return checkpoint;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::CreateToSave(
-    const std::string& path, StoreManifest manifest, const Accept& accept) {
+    const std::string& path, StoreManifest manifest, const Accept& accept,
+    const BeginAnew& begin_anew) {
   PONIENTE_CHECK(manifest.block_bytes <= kKeyBlockBytes)
       << manifest.block_bytes;
   StoreCheckpoint checkpoint;
-  const auto choose =
-      [&](const StoreFolder& folder,
-          uint64_t committed) -> absl::StatusOr<std::optional<uint64_t>> {
-    const std::optional<StoreCheckpoint> left =
-        ReadCheckpoint(folder.ScratchPath("checkpoint"));
+  uint64_t store = 0;
+  const auto choose = [&](const StoreFolder& folder,
+                          std::optional<uint64_t> committed)
+      -> absl::StatusOr<std::optional<uint64_t>> {
+    store = committed.value_or(0);
+    std::string damage;
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::optional<StoreCheckpoint> left,
+        ReadCheckpoint(folder.ScratchPath("checkpoint"), &damage));
     // A writer that dies right after its commit leaves its last checkpoint.
-    if (!left || left->generation <= committed) return std::nullopt;
-    PONIENTE_ASSIGN_OR_RETURN(const bool accepted, accept(left->caller));
-    if (!accepted) return std::nullopt;
-    checkpoint = *left;
-    return left->generation;
+    if (left && committed && left->generation > *committed) {
+      PONIENTE_ASSIGN_OR_RETURN(const bool accepted, accept(left->caller));
+      if (accepted) {
+        checkpoint = *left;
+        return left->generation;
+      }
+    }
+    if (begin_anew != nullptr) {
+      PONIENTE_RETURN_IF_ERROR(begin_anew(store, damage));
+    }
+    return std::nullopt;
   };
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder,
                             StoreFolder::Lock(path, choose));
   const bool continues = folder->continues();
   std::unique_ptr<StoreBuilder> builder(
       new StoreBuilder(std::move(folder), std::move(manifest)));
-  if (continues) {
-    PONIENTE_RETURN_IF_ERROR(builder->ContinueFiles(checkpoint));
-  } else {
-    checkpoint = {};
+  if (!continues) {
     PONIENTE_RETURN_IF_ERROR(builder->OpenFiles());
+    PONIENTE_RETURN_IF_ERROR(builder->KeepScratchFiles({}));
+    return builder;
   }
-  PONIENTE_RETURN_IF_ERROR(builder->KeepScratchFiles(checkpoint));
-  return builder;
+  const absl::Status continued = builder->Continue(checkpoint);
+  if (continued.ok()) return builder;
+  absl::Status kept = continued;
+  if (absl::IsDataLoss(continued) || absl::IsNotFound(continued)) {
+    kept = begin_anew == nullptr ? absl::OkStatus() : begin_anew(store, "");
+  }
+  if (kept.ok()) return continued;
+  builder->KeepForLater();
+  return kept;
+}
+
+absl::Status StoreBuilder::Continue(const StoreCheckpoint& checkpoint) {
+  PONIENTE_RETURN_IF_ERROR(ContinueFiles(checkpoint));
+  return KeepScratchFiles(checkpoint);
 }
 
 absl::Status StoreBuilder::ContinueFiles(const StoreCheckpoint& checkpoint) {

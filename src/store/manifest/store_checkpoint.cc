@@ -2,7 +2,7 @@
 // A checkpoint consists of little-endian words of 64 bits (a mark with the
 // version, the members in the order of the struct, the length of the caller's
 // text), the text, and the CRC32C of everything before it in 4 bytes.
-#include "store/write/store_checkpoint.h"
+#include "store/manifest/store_checkpoint.h"
 
 #include <array>
 #include <span>

@@ -2,8 +2,8 @@
 // A checkpoint of an unfinished store, from which another process can continue.
 // Encodes and decodes it, without I/O.
 
-#ifndef PONIENTE_STORE_WRITE_STORE_CHECKPOINT_H_
-#define PONIENTE_STORE_WRITE_STORE_CHECKPOINT_H_
+#ifndef PONIENTE_STORE_MANIFEST_STORE_CHECKPOINT_H_
+#define PONIENTE_STORE_MANIFEST_STORE_CHECKPOINT_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,6 +11,9 @@
 #include <string_view>
 
 namespace poniente::internal {
+
+// A checkpoint has a few hundred bytes, and the data of its caller.
+inline constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 20;
 
 // How far the files of an unfinished store are valid.
 struct StoreCheckpoint {
@@ -52,4 +55,4 @@ std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_STORE_WRITE_STORE_CHECKPOINT_H_
+#endif  // PONIENTE_STORE_MANIFEST_STORE_CHECKPOINT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/write/store_checkpoint.h"
+#include "store/manifest/store_checkpoint.h"
 
 #include <gtest/gtest.h>
 
