@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,8 @@ absl::Status PackFile::Open() const {
     if (!file.ok()) return;
     file_ = *std::move(file);
     if (may_wait) return;
+    opened_ = CheckUnchanged();
+    if (!opened_.ok()) return;
     char begin[kMagicBytes] = {};
     const ssize_t got = ::pread(file_.get(), begin, sizeof(begin), 0);
     const std::string_view known(
@@ -74,6 +77,23 @@ absl::Status PackFile::Open() const {
                      !CheckBegin(input_.path, known).ok();
   });
   return opened_;
+}
+
+absl::Status PackFile::CheckUnchanged() const {
+  struct stat facts;
+  if (::fstat(file_.get(), &facts) != 0) return ErrnoError(Name(), "stat");
+  const FileStamp now = StampOf(facts);
+  const auto before = static_cast<int64_t>(input_.modified_nanoseconds);
+  // Without a time, it is not known what was found.
+  const bool is_same = now.bytes == input_.bytes && now.mtime_ns == before;
+  if (before == 0 || is_same) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", Name(), "' has changed since the pack began: it had ",
+                   input_.bytes, " bytes, modified at ", before,
+                   " ns since 1970, and now has ", now.bytes, ", modified at ",
+                   now.mtime_ns, "; pack it again once nothing writes to it"));
 }
 
 bool PackFile::is_stream() const {
@@ -135,6 +155,7 @@ absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, TextBuffer* text) {
       if (decompressor_ != nullptr) {
         PONIENTE_RETURN_IF_ERROR(decompressor_->CheckEnd());
       }
+      if (!input_.is_stream()) PONIENTE_RETURN_IF_ERROR(CheckUnchanged());
       return false;
     } else if (decompressor_ != nullptr) {
       stored_.Truncate(0);
@@ -267,7 +288,7 @@ absl::StatusOr<std::string_view> PackFile::Read(
     const PackUnit& unit, std::vector<char>* buffer) const {
   if (is_stream()) return unit.data.view();
   const size_t bytes = static_cast<size_t>(unit.end.at - unit.begin.at);
-  if (bytes == 0) return std::string_view();
+  if (bytes == 0 && !unit.is_last) return std::string_view();
   PONIENTE_RETURN_IF_ERROR(Open());
   const std::span<char> into = PlaceFor(unit.begin.at, bytes, buffer);
   const absl::Status read = ReadAll(file_.get(), input_.path, unit.begin.at,
@@ -278,6 +299,7 @@ absl::StatusOr<std::string_view> PackFile::Read(
         " bytes that it had at the start; pack it again"));
   }
   PONIENTE_RETURN_IF_ERROR(read);
+  if (unit.is_last) PONIENTE_RETURN_IF_ERROR(CheckUnchanged());
   return std::string_view(into.data(), bytes);
 }
 

@@ -37,8 +37,9 @@ inline MemoryBudget ahead_memory;
 // An input that is a file or a stream.
 //
 // Errors: those of the disk; Cancelled if `stop` was set while waiting for a
-//     stream; DataLoss if a file has become shorter, or if a compressed one is
-//     damaged or cut short.
+//     stream; FailedPrecondition if a file is not the one that was found, or
+//     changes while it is read; DataLoss if a file has become shorter, or if a
+//     compressed one is damaged or cut short.
 // Thread safety: Read() and ReadAhead() on any thread, the rest on one thread
 //     at a time.
 class PackFile {
@@ -90,6 +91,8 @@ class PackFile {
   };
 
   absl::Status Open() const;
+  // Compares the open file with what was found. REQUIRES: it is no stream.
+  absl::Status CheckUnchanged() const;
   std::string Name() const;
   // Appends what the next read() gives to `*to`; sets at_end_.
   absl::Status ReadOnce(size_t bytes, TextBuffer* to)
