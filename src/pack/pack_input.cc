@@ -14,6 +14,22 @@ namespace {
 // not copied to a place a few bytes behind that (see pack_file.cc).
 constexpr size_t kFrontBytes = 64;
 
+// What is said of a line is shown on one, and stands in each checkpoint.
+constexpr size_t kMaxBadLineBytes = 1024;
+
+// Cuts a longer text, between two characters of UTF-8.
+void CutText(std::string* text) {
+  if (text->size() <= kMaxBadLineBytes) return;
+  size_t end = kMaxBadLineBytes;
+  // A character has at most 3 bytes 10xxxxxx after its first.
+  while (end > kMaxBadLineBytes - 3 &&
+         (static_cast<unsigned char>((*text)[end]) & 0xc0) == 0x80) {
+    --end;
+  }
+  text->resize(end);
+  *text += "...";
+}
+
 }  // namespace
 
 UnitDocuments::UnitDocuments(uint32_t token_bytes,
@@ -117,6 +133,7 @@ void UnitDocuments::NameOpenDocument(std::string name) {
 }
 
 void UnitDocuments::AddBadLine(uint64_t line, std::string what) {
+  CutText(&what);
   bad_lines_.push_back({line, std::move(what)});
 }
 

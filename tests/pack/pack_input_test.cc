@@ -84,5 +84,18 @@ TEST(UnitDocumentsTest, AnEmptyMaskIsAMaskAndTheNextUnitBeginsAnew) {
   EXPECT_EQ(LossOf(&unit), std::nullopt);
 }
 
+// Checkpoints hold it, and have a limit.
+TEST(UnitDocumentsTest, WhatIsSaidOfABadLineIsCutBetweenTwoCharacters) {
+  std::string text = "x";
+  for (int i = 0; i < 3000; ++i) text += "\u00e9";
+  UnitDocuments unit(1, std::nullopt);
+  unit.AddBadLine(1, text);
+  unit.AddBadLine(2, "short");
+  unit.AddBadLine(3, std::string(5000, '\x80'));  // not UTF-8
+  EXPECT_EQ(unit.bad_lines()[0].what, text.substr(0, 1023) + "...");
+  EXPECT_EQ(unit.bad_lines()[1].what, "short");
+  EXPECT_LE(unit.bad_lines()[2].what.size(), 1027u);
+}
+
 }  // namespace
 }  // namespace poniente::internal
