@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
   // A reader that has gone away ends the tool without a word, also where the
   // parent process ignores the signal.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file that would pass the limit of sizes is an error that names it.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     const int code = poniente::cli::RunTool({argv + 1, argv + argc});
     if (std::cout.flush()) return code;
