@@ -10,6 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "formats/with_documents.h"
 #include "index/int128.h"
+#include "index/keyed_hash.h"
+#include "poniente/byte_reader.h"
+#include "store/posix_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -171,6 +174,20 @@ class TokenPackInput final : public PackInput {
   const bool has_loss_mask_;  // that is kept
 };
 
+// A fingerprint covers only samples of the ids of other projects' files.
+uint64_t FilesDigest(const TokenSource& source) {
+  const ByteReader& reader = source.reader();
+  KeyHash hash(0);
+  for (uint32_t file = 0; file < reader.num_files(); ++file) {
+    hash.Add(std::string_view(reader.path(file)));
+    const absl::StatusOr<FileStamp> stamp = ReadStamp(reader.path(file));
+    // If the file is gone, its first read tells it.
+    hash.Add(stamp.ok() ? stamp->bytes : 0);
+    hash.Add(stamp.ok() ? stamp->mtime_ns : 0);
+  }
+  return hash.key();
+}
+
 uint64_t BytesOf(const TokenSource& source, uint64_t tokens) {
   return tokens * StoredTypeBytes(source.stored_type());
 }
@@ -198,6 +215,7 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     input.tokens = {0, input.source->num_tokens()};
     // What tells it from what was there before.
     input.modified_nanoseconds = input.source->fingerprint();
+    input.files_digest = FilesDigest(*input.source);
     input.is_regular = true;
     inputs.push_back(std::move(input));
   }

@@ -28,21 +28,33 @@ constexpr uint64_t kLargeBytes = uint64_t{64} << 20;
 constexpr uint64_t kLargeFileBytes = uint64_t{512} << 10;
 
 InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
-  if (request.format) return *request.format;
-  std::string path = absl::AsciiStrToLower(input.path);
-  // Decompressed where they are read, or refused there.
-  for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
-    if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
+  return request.format.value_or(FormatOfName(input.path));
+}
+
+void AddMaskOptions(const LossMaskFiles& mask, KeyHash* hash) {
+  hash->Add(std::string_view(mask.path));
+  hash->Add(std::string_view(mask.glob));
+  hash->Add(std::string_view(mask.column));
+  for (const std::optional<int64_t>& value : {mask.no_loss, mask.loss}) {
+    hash->Add(value.has_value() ? 1 : 0);
+    hash->Add(value.value_or(0));
   }
-  for (const char* suffix : {".jsonl", ".ndjson", ".json.l"}) {
-    if (absl::EndsWith(path, suffix)) return InputFormat::kJsonl;
-  }
-  return InputFormat::kText;
+}
+
+void AddSourceOptions(const TokenSourceOptions& options, KeyHash* hash) {
+  hash->Add(std::string_view(options.format));
+  hash->Add(options.dtype ? static_cast<int>(*options.dtype) : -1);
+  hash->Add(std::string_view(options.column));
+  hash->Add(std::string_view(options.glob));
+  hash->Add(options.delimiter ? int64_t{options.delimiter->id} : -1);
+  hash->Add(options.delimiter && options.delimiter->begins ? 1 : 0);
+  hash->Add(options.loss_mask.has_value() ? 1 : 0);
+  if (options.loss_mask) AddMaskOptions(*options.loss_mask, hash);
 }
 
 // Covers every option that a byte of the store may depend on.
 uint64_t OptionsDigest(const PackRequest& request) {
-  KeyHash hash(3);  // of what pack makes of its options
+  KeyHash hash(4);  // of what pack makes of its options
   hash.Add(request.format ? static_cast<int>(*request.format) : -1);
   hash.Add(static_cast<int>(request.rule.kind));
   hash.Add(std::string_view(request.rule.delimiter));
@@ -63,6 +75,7 @@ uint64_t OptionsDigest(const PackRequest& request) {
   hash.Add(request.end_of_document ? int64_t{*request.end_of_document} : -1);
   hash.Add(request.skip_bad_lines ? 1 : 0);
   hash.Add(request.block_bytes);
+  AddSourceOptions(request.source_options, &hash);
   return hash.key();
 }
 
@@ -74,6 +87,7 @@ uint64_t InputsDigest(const std::vector<TextInput>& inputs) {
     hash.Add(input.bytes);
     hash.Add(input.modified_nanoseconds);
     hash.Add(input.first_document);
+    hash.Add(input.files_digest);
   }
   return hash.key();
 }
@@ -100,7 +114,11 @@ class Packing {
  private:
   absl::Status FindInputs();
   absl::Status TakePart();
-  absl::Status CheckNothingPublished() const;
+  // Returns how many tokens of a store newer than generation `committed`
+  // another pack, or this one, has let runs read.
+  uint64_t PublishedTokens(uint64_t committed) const;
+  // Is told before the files of another run are removed; an error keeps them.
+  absl::Status BeginAnew(uint64_t committed, const std::string& damage);
   absl::Status PublishFirst(StoreBuilder* store) const;
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
@@ -146,20 +164,31 @@ absl::Status Packing::TakePart() {
   return absl::OkStatus();
 }
 
-// Runs may have read what another pack has published.
-absl::Status Packing::CheckNothingPublished() const {
-  if (request_.restart) return absl::OkStatus();
+uint64_t Packing::PublishedTokens(uint64_t committed) const {
   const absl::StatusOr<std::string> text =
       ReadSmallFile(absl::StrCat(outcome_.path, "/", Absl(kGrowthName)),
                     "the state of a growing store", kMaxManifestBytes);
-  if (!text.ok()) return absl::OkStatus();
+  if (!text.ok()) return 0;
   const absl::StatusOr<StoreManifest> growth = ParseGrowth(*text);
-  if (!growth.ok() || growth->tokens == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", outcome_.path, "' has ", growth->tokens,
-      " tokens that another pack has published, and that this one cannot go "
-      "on with: runs may have read them; to begin anew, and these runs, too, "
-      "add --restart"));
+  // A pack that dies right after its commit leaves what it has published.
+  if (!growth.ok() || growth->generation <= committed) return 0;
+  return growth->tokens;
+}
+
+absl::Status Packing::BeginAnew(uint64_t committed, const std::string& damage) {
+  if (request_.restart) return absl::OkStatus();
+  // Runs may have read what another pack has published.
+  if (const uint64_t tokens = PublishedTokens(committed)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", outcome_.path, "' has ", tokens,
+        " tokens that another pack has published, and that this one cannot go "
+        "on with",
+        damage.empty() ? "" : absl::StrCat(" (", damage, ")"),
+        ": runs may have read them; to begin anew, and these runs, too, "
+        "add --restart"));
+  }
+  if (!damage.empty()) observer_->StartsAfresh(damage);
+  return absl::OkStatus();
 }
 
 void Packing::PlanJob() {
@@ -229,23 +258,23 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
                             ManifestToWrite(outcome_.path, options));
   manifest.tokenizer_model = request_.tokenizer_model;
   const auto accept = [this](std::string_view saved) -> absl::StatusOr<bool> {
-    if (job_.can_resume) {
-      PONIENTE_ASSIGN_OR_RETURN(const bool goes_on, GoOn(saved));
-      if (goes_on) return true;
-    }
-    PONIENTE_RETURN_IF_ERROR(CheckNothingPublished());
-    return false;
+    if (!job_.can_resume) return false;
+    return GoOn(saved);
   };
-  auto store = job_.can_resume || job_.publishes
-                   ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept)
-                   : StoreBuilder::Create(outcome_.path, manifest);
+  const auto anew = [this](uint64_t committed, const std::string& damage) {
+    return BeginAnew(committed, damage);
+  };
+  auto store =
+      job_.can_resume || job_.publishes
+          ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept, anew)
+          : StoreBuilder::Create(outcome_.path, manifest, anew);
   if (goes_on_ &&
       (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
     begin_ = PackState();
     goes_on_ = false;
     job_.work.tokenizer_library = request_.tokenizer_library;
     observer_->StartsAfresh(std::string(store.status().message()));
-    store = StoreBuilder::CreateToSave(outcome_.path, manifest, accept);
+    store = StoreBuilder::CreateToSave(outcome_.path, manifest, accept, anew);
   }
   if (store.ok() && goes_on_) {
     // Not what this run has, if it is not known what the other one had.
@@ -302,16 +331,33 @@ absl::StatusOr<PackOutcome> Packing::Run() {
       [this] { return observer_->IsInterrupted(); },
       [this](uint64_t bytes) { observer_->Packed(bytes - begin_.bytes); });
   outcome_.state = run.state();
-  // Runs may have read what was published.
-  if (!packed.ok() && request_.publishes) store->KeepForLater();
+  // Runs may have read what was published, by this pack or by the one that it
+  // continues. It stays until the store is complete.
+  const bool has_documents =
+      !packed.ok() || store->manifest().documents > 0 || request_.part;
+  if (has_documents && (request_.publishes || PublishedTokens(0) > 0)) {
+    store->KeepForLater();
+  }
   if (absl::IsCancelled(packed)) return Interrupted(run, store.get());
   PONIENTE_RETURN_IF_ERROR(packed);
-  if (store->manifest().documents == 0 && !request_.part) return Nothing();
+  if (!has_documents) return Nothing();
   PONIENTE_ASSIGN_OR_RETURN(outcome_.facts, store->Finish());
   return outcome_;
 }
 
 }  // namespace
+
+InputFormat FormatOfName(std::string path) {
+  path = absl::AsciiStrToLower(path);
+  // Decompressed where they are read, or refused there.
+  for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
+    if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
+  }
+  for (const char* suffix : {".jsonl", ".ndjson", ".json.l"}) {
+    if (absl::EndsWith(path, suffix)) return InputFormat::kJsonl;
+  }
+  return InputFormat::kText;
+}
 
 absl::StatusOr<PackOutcome> Pack(const PackRequest& request,
                                  PackObserver* observer) {

@@ -18,6 +18,7 @@
 #include "pack/pack_state.h"
 #include "pack/text_inputs.h"
 #include "pack/text_splitter.h"
+#include "poniente/open_token_source.h"
 #include "poniente/token_store_writer.h"
 #include "poniente/token_window.h"
 #include "store/manifest/manifest.h"
@@ -36,6 +37,8 @@ struct PackRequest {
   std::optional<InputFormat> format;
   // For kTokenFiles: the inputs, open.
   std::vector<TextInput> token_inputs;
+  // For kTokenFiles: the options that they were opened with.
+  TokenSourceOptions source_options;
   SplitRule rule;
   JsonField field;
   // Whether the store gets the loss masks that the inputs have.
@@ -113,6 +116,10 @@ struct PackOutcome {
   // ended.
   bool can_go_on = false;
 };
+
+// Returns the format that an input of this path has unless it is stated: kJsonl
+// or kText.
+InputFormat FormatOfName(std::string path);
 
 // Packs the inputs into a store. Errors: those of PackRun and StoreBuilder;
 // FailedPrecondition if `out` cannot hold the part, if another run that would

@@ -23,6 +23,8 @@ struct TextInput {
   bool is_regular = false;
   // Source of the tokens if the input is already tokenized; null for text.
   std::shared_ptr<const TokenSource> source = nullptr;
+  // Covers the names, sizes and modification times of the files of `source`.
+  uint64_t files_digest = 0;
   // Documents [first_document, end_document) of `source`.
   uint64_t first_document = 0;
   uint64_t end_document = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/pack_arguments.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -26,6 +28,47 @@ using internal::SplitRule;
 constexpr uint64_t kCheckpointBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxThreads = 256;
 constexpr unsigned kDefaultThreads = 8;
+
+// Whether one of the inputs has the format, or may have it. A folder holds
+// files that are not known yet.
+bool MayHave(InputFormat format, const PackRequest& request) {
+  return std::any_of(
+      request.inputs.begin(), request.inputs.end(),
+      [format](const std::string& input) {
+        struct stat facts;
+        const bool is_folder =
+            ::stat(input.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+        return is_folder || internal::FormatOfName(input) == format;
+      });
+}
+
+// Options that would change nothing: it is not what somebody meant who states
+// one. Call it for inputs whose format is not stated.
+absl::Status CheckOptionsApply(const Arguments& arguments,
+                               const PackRequest& request) {
+  if (request.format) return absl::OkStatus();
+  for (const char* option : {"field", "skip-bad-lines"}) {
+    if (!arguments.Has(option) || MayHave(InputFormat::kJsonl, request)) {
+      continue;
+    }
+    return PackUsageError(absl::StrCat(
+        "--", option, " is for JSONL, but the names of the inputs ('",
+        request.inputs.front(),
+        "') say that they are text: state --input-format jsonl, or leave --",
+        option, " out"));
+  }
+  for (const char* option : {"delimiter", "split"}) {
+    if (!arguments.Has(option) || MayHave(InputFormat::kText, request)) {
+      continue;
+    }
+    return PackUsageError(absl::StrCat(
+        "--", option, " is for text, but the names of the inputs ('",
+        request.inputs.front(),
+        "') say that they are JSONL: state --input-format text, or leave --",
+        option, " out"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string split,
@@ -244,6 +287,7 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
     return PackUsageError("--json and --quiet cannot be combined");
   }
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
+  PONIENTE_RETURN_IF_ERROR(CheckOptionsApply(arguments, request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadChat(arguments, &request));
   if (request.publishes && request.format == InputFormat::kMessages &&

@@ -138,6 +138,7 @@ absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request,
     return absl::FailedPreconditionError(opened.status().message());
   }
   request->token_inputs = *std::move(opened);
+  request->source_options = options;
   PONIENTE_RETURN_IF_ERROR(AreAlike(*request));
   std::optional<uint32_t> end;
   for (const TextInput& input : request->token_inputs) {

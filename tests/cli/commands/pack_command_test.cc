@@ -281,5 +281,51 @@ TEST_F(PackTest, InterruptedItRemovesWhatItWrote) {
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
+TEST_F(PackTest, AnOptionThatWouldChangeNothingIsNamed) {
+  Write("x.txt", "{\"text\": \"a\"}\n");
+  Write("x.jsonl", "{\"text\": \"a\"}\n");
+  for (const char* option : {"--field body", "--skip-bad-lines"}) {
+    for (const char* input : {"{in}/x.txt", "-"}) {
+      EXPECT_THAT(Pack(std::string(input) + " --out {out} " + option),
+                  FailsWith(2, AllOf(HasSubstr(std::string(option, 7)),
+                                     HasSubstr("--input-format jsonl"))));
+    }
+  }
+  for (const char* option : {"--delimiter %", "--split paragraphs"}) {
+    EXPECT_THAT(Pack("{in}/x.jsonl --out {out} " + std::string(option)),
+                FailsWith(2, AllOf(HasSubstr(std::string(option, 7)),
+                                   HasSubstr("--input-format text"))));
+  }
+  EXPECT_FALSE(std::filesystem::exists(out()));
+  // Where an input has the kind, or may have it.
+  EXPECT_EQ(Pack("{in}/x.jsonl {in}/x.txt --out {out} --split paragraphs "
+                 "--skip-bad-lines")
+                .exit_code,
+            0);
+  EXPECT_EQ(Pack("{in} --out {out} --delimiter %").exit_code, 0);
+}
+
+TEST_F(PackTest, AFilePastTheLimitOfSizesIsNamed) {
+  Write("x", std::string(200000, 'a'));
+  EXPECT_THAT(
+      Pack("{in} --out {out}", "ulimit -f 64;"),
+      FailsWith(1, AllOf(HasSubstr("tokens-1.bin"), HasSubstr("ulimit -f"))));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+// A folder of shards of ids, of which one has the name of a file of a store.
+TEST_F(PackTest, FilesOfOthersInTheWayOfTheStoreStay) {
+  Write("tokens-1.bin", std::string(64, '\1'));
+  Write("tokens-2.bin", std::string(64, '\1'));
+  Write("scratch-ideas.txt", "ideas");
+  EXPECT_THAT(Pack("{in}/tokens-1.bin {in}/tokens-2.bin --dtype u16 "
+                   "--vocab-size 1000 --tokenizer-name words --out {in}"),
+              FailsWith(1, AllOf(HasSubstr("tokens-"), HasSubstr("--out"))));
+  for (const char* name :
+       {"tokens-1.bin", "tokens-2.bin", "scratch-ideas.txt"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_.path("in/") + name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace poniente::testing
