@@ -114,8 +114,10 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
   };
 
   std::shared_ptr<const Part> Now() const {
-    const std::shared_ptr<const GrowingStore::State> state = store_->Now();
+    // Under the lock, so that no part is replaced by one of an earlier state:
+    // those of the last state are used for ever.
     MutexLock lock(&mu_);
+    const std::shared_ptr<const GrowingStore::State> state = store_->Now();
     if (part_ != nullptr && part_->state == state) return part_;
     auto made = std::make_shared<Part>();
     made->state = state;
