@@ -180,8 +180,10 @@ class MixtureNodeRecipe final : public NodeRecipe {
 
   size_t WaitsFor(std::span<const LengthState> lengths) const override {
     const auto made = MixtureMapOf({}, lengths, 0);
-    return made.ok() ? (*made)->waits_for().value_or(0)
-                     : NodeRecipe::WaitsFor(lengths);
+    // Its own growth may wait for none, as for a component of weight 0.
+    return made.ok() && (*made)->waits_for().has_value()
+               ? *(*made)->waits_for()
+               : NodeRecipe::WaitsFor(lengths);
   }
 
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,

@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <random>
@@ -213,6 +217,34 @@ TEST(GrowingMixtureTest, WaitsForTheChildThatLimitsIt) {
   std::thread later([&] { EXPECT_TRUE(slow->Append(Numbers(2, 2)).ok()); });
   EXPECT_THAT(RunBlocking(mixture->WaitForLength(8)), IsOkAndHolds(8u));
   later.join();
+}
+
+// A component of weight 0 limits nothing, but its end is waited for. Where the
+// wait would not suspend, what is posted would never run.
+TEST(GrowingMixtureTest, WaitsForAComponentThatIsNeverDrawn) {
+  const auto complete = Memory::Growing();
+  ASSERT_TRUE(complete->Append(Numbers(0, 8)).ok());
+  complete->Finish();
+  const auto never = Memory::Growing();
+  ASSERT_TRUE(never->Append(Numbers(50, 8)).ok());
+  MixtureOptions options;
+  options.block_size = 4;
+  const auto none = ShuffleOptions::None();
+  const auto mixture = *Mixture::Create(
+      {{"drawn", complete, 1, none}, {"never", never, 0, none}}, options);
+  const auto taken = *Take(mixture, 3);
+  const std::vector<Index> first = {0, 1, 2};
+  std::vector<uint64_t> items;
+  boost::asio::io_context context;
+  boost::asio::co_spawn(
+      context, taken->GetBatch(first),
+      [&](std::exception_ptr, absl::StatusOr<std::vector<uint64_t>> read) {
+        EXPECT_TRUE(read.ok()) << read.status();
+        if (read.ok()) items = *std::move(read);
+      });
+  boost::asio::post(context, [&] { never->Finish(); });
+  context.run();
+  EXPECT_EQ(items, Numbers(0, 3));
 }
 
 TEST(GrowingMixtureTest, OfFullShufflesWaitsForTheEnd) {
