@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <list>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -65,16 +66,21 @@ class ItemCache::Impl {
     slot->is_over = true;
     read_.erase(key);
     if (item == nullptr || (max_bytes_ > 0 && bytes > max_bytes_)) return;
-    by_use_.push_front(key);
-    kept_[key] = {std::move(item), bytes, by_use_.begin()};
-    bytes_ += bytes;
-    while ((max_items_ > 0 && kept_.size() > max_items_) ||
-           (max_bytes_ > 0 && bytes_ > max_bytes_)) {
-      const auto last = kept_.find(by_use_.back());
-      bytes_ -= last->second.bytes;
-      dropped.push_back(std::move(last->second.item));
-      kept_.erase(last);
-      by_use_.pop_back();
+    try {
+      std::list<CacheKey> use = {key};
+      kept_.emplace(key, Kept{std::move(item), bytes, use.begin()});
+      by_use_.splice(by_use_.begin(), use);
+      bytes_ += bytes;
+      while ((max_items_ > 0 && kept_.size() > max_items_) ||
+             (max_bytes_ > 0 && bytes_ > max_bytes_)) {
+        const auto last = kept_.find(by_use_.back());
+        dropped.push_back(std::move(last->second.item));
+        bytes_ -= last->second.bytes;
+        kept_.erase(last);
+        by_use_.pop_back();
+      }
+    } catch (const std::bad_alloc&) {
+      // It is not kept, or the next one drops more.
     }
     lock.Unlock();
   }
@@ -139,8 +145,15 @@ const std::vector<size_t>& CacheRequest::Look() {
         cache_->impl_->Look(KeyOf(keys_[i]), waits_->flight);
     items_[i] = std::move(found.item);
     if (found.is_own) {
-      missing_.push_back(i);
-      waits_->own.emplace(i, std::move(found.slot));
+      try {
+        missing_.push_back(i);
+        waits_->own.emplace(i, found.slot);
+      } catch (...) {
+        // Else nobody would ever read it.
+        cache_->impl_->End(KeyOf(keys_[i]), found.slot.get(), nullptr, 0);
+        waits_->flight->changed.NotifyAll();
+        throw;
+      }
     } else if (found.slot != nullptr) {  // also a duplicate of an own one
       waits_->others.emplace_back(i, std::move(found.slot));
     }
