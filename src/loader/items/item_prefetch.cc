@@ -390,10 +390,12 @@ ItemPrefetch::~ItemPrefetch() { core_->Stop(); }
 
 Task<std::shared_ptr<void>> ItemPrefetch::Next() { return Core::Next(core_); }
 absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::NextBlocking() {
-  return core_->NextBlocking();
+  const std::shared_ptr<Core> core = core_;  // the loader may be destroyed
+  return core->NextBlocking();
 }
 std::optional<absl::StatusOr<std::shared_ptr<void>>> ItemPrefetch::TryNext() {
-  return core_->TryNext();
+  const std::shared_ptr<Core> core = core_;
+  return core->TryNext();
 }
 absl::StatusOr<int> ItemPrefetch::ReadyFd() { return core_->ReadyFd(); }
 absl::Status ItemPrefetch::Seek(uint64_t step) { return core_->Seek(step); }
