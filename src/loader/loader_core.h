@@ -97,14 +97,16 @@ class Loader::Core {
   // The run as it is between two changes.
   struct Edition {
     Edition(internal::SteeredRun steered, const LoaderOptions& options,
-            const std::shared_ptr<internal::SlotRing>& slots)
+            const std::shared_ptr<internal::SlotRing>& slots,
+            std::shared_ptr<const Edition> same = nullptr)
         : run(std::move(steered)),
           own_options(run.loss_weights.empty()
                           ? std::nullopt
                           : std::optional(WithLossWeights(options, run))),
           assembler(run.dataset, run.schedule,
                     own_options ? *own_options : options, slots),
-          grows(!run.dataset->length_now().is_final) {}
+          grows(!run.dataset->length_now().is_final),
+          unsettled(std::move(same)) {}
 
     const internal::SteeredRun run;
     // Unset: those of the loader, which are too large to be copied each time.
@@ -112,6 +114,9 @@ class Loader::Core {
     const internal::BatchAssembler assembler;
     // Whether lengths were not final when it was made.
     const bool grows;
+    // That of the same run before its lengths were final, if there was one: the
+    // caller may hold references to its schedule and tree.
+    const std::shared_ptr<const Edition> unsettled;
   };
   using EditionPtr = std::shared_ptr<const Edition>;
   EditionPtr Current() const {

@@ -82,8 +82,9 @@ class Loader::Core::Offer final : public internal::OfferedBatch {
 
 // Whether TakeReady() would find a batch or an error.
 bool Loader::Core::IsReady() const {
-  if (is_closed_ || is_broken_ || window_.at_end()) return true;
+  if (is_closed_ || is_broken_) return true;
   if (held_back_ && window_.next() >= *held_back_) return false;
+  if (window_.at_end()) return true;
   if (slots_->num_held() > options_.max_held) return !options_.waits_for_held;
   // If there was no memory to begin the next batch, nothing else will come: the
   // next call begins it, or returns ResourceExhausted.

@@ -127,7 +127,10 @@ absl::StatusOr<std::string> Loader::Core::LineNow(const RunChange& change,
     MutexLock lock(&mu_);
     place = EarliestPlace(change, options);
     // Nobody is handed a step of it from here on.
-    if (holds_back) held_back_ = FreeStep(options);
+    if (holds_back) {
+      held_back_ = FreeStep(options);
+      UpdateReadyEvent();
+    }
   }
   if (!place.ok()) return place.status();
   return LineAt(change, *place);
@@ -238,6 +241,7 @@ absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry,
         step, " or before"));
   }
   held_back_ = step;
+  UpdateReadyEvent();
   return absl::OkStatus();
 }
 
@@ -263,14 +267,14 @@ void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
 
 void Loader::Core::Settle(const EditionPtr& edition) {
   if (!edition->run.dataset->length_now().is_final) return;
+  // It is the same run, so references to that of `edition` stay valid as long.
   auto settled =
-      std::make_shared<const Edition>(edition->run, options_, slots_);
+      std::make_shared<const Edition>(edition->run, options_, slots_, edition);
   readers_.Add(settled->assembler.tree());
-  EditionPtr oldest;  // released without the lock
+  EditionPtr unsettled;  // released without the lock
   MutexLock lock(&mu_);
   if (edition_ != edition) return;  // another thread, or a change, was sooner
-  oldest = std::exchange(edition_before_, std::move(edition_));
-  edition_ = std::move(settled);
+  unsettled = std::exchange(edition_, std::move(settled));
 }
 
 absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
@@ -303,14 +307,22 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     counters_.AddSources(edition->assembler.tree().leaves());
     readers_.Add(edition->assembler.tree());
     opener_.Forget();
-    for (const auto& made : when_made) made();
   }
-  const std::string others =
-      internal::WarningOfOthers(entry, journal_, edition->assembler.tree());
-  Adopt(std::move(edition), changed.step);
-  for (const std::string* const warning : {&others, &nothing}) {
-    if (warning->empty()) continue;
-    internal::EmitLine(options_.warning_sink, "warning: ", *warning);
+  Adopt(edition, changed.step);
+  // The change has been made, whatever these throw.
+  std::string others;
+  try {
+    for (const auto& made : when_made) made();
+    others =
+        internal::WarningOfOthers(entry, journal_, edition->assembler.tree());
+  } catch (...) {
+    others = absl::StrCat(
+        "change ", entry.number, " was made, but then a function failed: ",
+        internal::StatusFromException(std::current_exception()).message());
+  }
+  for (const std::string_view warning : {others, nothing}) {
+    if (warning.empty()) continue;
+    internal::EmitLine(options_.warning_sink, "warning: ", warning);
   }
   if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());
   return holds_from;

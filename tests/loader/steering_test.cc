@@ -23,6 +23,7 @@
 #include "poniente/loader.h"
 #include "poniente/mixture_dataset.h"
 #include "tests/loader/open_loader.h"
+#include "tests/loader/ready_fd.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 
@@ -355,6 +356,56 @@ TEST(SteeringTest, ASinkThatThrowsHoldsNoStepBack) {
   const Rows rest = Read(*loader, UINT64_MAX);
   rows.insert(rows.end(), rest.begin(), rest.end());
   EXPECT_EQ(All(tree, Journal()), rows);
+}
+
+// Event loops would spin on a descriptor that is readable for nothing.
+TEST(SteeringTest, NothingIsReadyWhileAChangeOfTheNextStepIsWritten) {
+  const SteeredTree tree;
+  Loader* steered = nullptr;
+  int fd = -1;
+  LoaderOptions options;
+  options.journal_sink = [&](std::string_view) {
+    testing::ExpectNothing(*steered, fd);
+    return absl::OkStatus();
+  };
+  const auto loader = tree.Open(options);
+  steered = loader.get();
+  Read(*loader, 16);  // 96 samples, 3 blocks
+  fd = testing::ReadyFdOf(*loader);
+  ASSERT_TRUE(testing::IsReadable(fd, testing::kLost));
+  EXPECT_THAT(loader->Steer(RunChange::Weights({{"web", 9}})),
+              testing::IsOkAndHolds(16u));
+  EXPECT_TRUE(testing::IsReadable(fd, testing::kLost));
+  EXPECT_EQ(testing::TakeStep(*loader), 16u);
+}
+
+// The line is in the journal by then.
+TEST(SteeringTest, AChangeIsMadeWhateverItsCallbackThrows) {
+  const SteeredTree tree;
+  std::vector<std::string> warnings;
+  LoaderOptions options;
+  options.warning_sink = [&warnings](std::string_view line) {
+    warnings.emplace_back(line);
+  };
+  options.component_opener = [](const std::string& mixture,
+                                const ComponentText& text) {
+    absl::StatusOr<OpenedComponent> opened =
+        SteeredTree::OpenNew(mixture, text);
+    opened->when_made = [] { throw std::runtime_error("no news"); };
+    return opened;
+  };
+  auto loader = Loader::Create(tree.Root(), tree.Plan(), options);
+  ASSERT_THAT(loader, IsOk());
+  Read(**loader, 16);
+  ASSERT_THAT((*loader)->Steer(RunChange::Add("new", "{ weight = 0.2 }")),
+              IsOk());
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("change 1 was made"),
+                                          HasSubstr("no news"))));
+  EXPECT_EQ((*loader)->journal().size(), 1u);
+  EXPECT_EQ((*loader)->tree().leaves().size(), 5u);
+  const auto again = tree.Open(With((*loader)->journal()));
+  Read(*again, 16);
+  EXPECT_EQ(Read(**loader, UINT64_MAX), Read(*again, UINT64_MAX));
 }
 
 TEST(SteeringTest, ARetiredComponentIsServedNoMore) {
