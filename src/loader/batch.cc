@@ -62,8 +62,8 @@ absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
   if (!layout_.Has(tensor)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the batch has no ", internal::Absl(BatchTensorName(tensor)),
-        ": ask for them in `tensors` ([runtime], LoaderOptions or "
-        "poniente_options)"));
+        ": ask for them in LoaderOptions::tensors (`tensors` of [runtime] and "
+        "in C)"));
   }
   TensorView view;
   view.name = BatchTensorName(tensor);

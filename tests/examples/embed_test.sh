@@ -50,17 +50,20 @@ export PONIENTE_LIBRARY="$library"
 RANK=0 WORLD_SIZE=9 "$python" "$embed_py" --plain run.toml 4 >plain.none
 grep -q '^0 tokens 0000000000000000 0 x 16 - ' plain.none ||
   fail "a rank without samples: $(cat plain.none)"
-# A change in the middle: the steps before it stay, those after it differ.
+# A change in the middle: the steps before it stay, those after it differ. It
+# holds from the next block on.
+sed 's/^seed = 1$/&\nblock_size = 32/' run.toml >blocks.toml
+"$embed" blocks.toml 24 >blocks.out
 "$python" "$embed_py" --plain --steer 'weights "cats" 0.9 "numbers" 0.1' \
-  run.toml 24 >steered.out
+  blocks.toml 24 >steered.out
 grep -q '^changed from step 12 on$' steered.out || fail "$(cat steered.out)"
-hashes c.out | head -n 12 >before
+hashes blocks.out | head -n 12 >before
 hashes steered.out | head -n 12 >steered.before
 expect_same before steered.before
-hashes c.out | tail -n 12 >after
+hashes blocks.out | tail -n 12 >after
 hashes steered.out | tail -n 12 >steered.after
 if cmp -s after steered.after; then fail 'the change changed nothing'; fi
-if "$python" "$embed_py" --plain --steer 'wieghts "cats" 1' run.toml 24 >out \
+if "$python" "$embed_py" --plain --steer 'wieghts "cats" 1' blocks.toml 24 >out \
   2>err; then
   fail 'makes a change of an unknown kind'
 fi
