@@ -387,6 +387,7 @@ TEST(SteeringTest, AChangeIsMadeWhateverItsCallbackThrows) {
   options.warning_sink = [&warnings](std::string_view line) {
     warnings.emplace_back(line);
   };
+  options.journal_sink = [](std::string_view) { return absl::OkStatus(); };
   options.component_opener = [](const std::string& mixture,
                                 const ComponentText& text) {
     absl::StatusOr<OpenedComponent> opened =
