@@ -129,19 +129,20 @@ std::optional<uint64_t> TokensOfDataset(const Run& run,
   return length.readable * tokens;
 }
 
+bool IsStartOfRun(const RunPoint& point) {
+  return point.count == 0 && point.share == 0;
+}
+
 uint32_t LongestSample(const Run& run) {
   uint32_t longest = 0;
   bool is_replaced = false;  // run.seq_len, from the first sample on
-  const auto is_start = [](const RunPoint& point) {
-    return point.count == 0 && point.share == 0;
-  };
   for (const RunStage& stage : run.stages) {
     longest = std::max(longest, stage.seq_len.value_or(0));
-    is_replaced |= stage.seq_len.has_value() && is_start(stage.start);
+    is_replaced |= stage.seq_len.has_value() && IsStartOfRun(stage.start);
   }
   for (const SeqLenStage& change : run.seq_lens) {
     longest = std::max(longest, change.seq_len);
-    is_replaced |= is_start(change.start);
+    is_replaced |= IsStartOfRun(change.start);
   }
   return is_replaced ? longest : std::max(longest, run.seq_len);
 }

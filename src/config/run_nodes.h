@@ -53,6 +53,8 @@ bool IsDrawn(const Node& mixture, const Node& child,
 std::optional<uint64_t> TokensOfDataset(const Run& run,
                                         const DatasetNode& dataset);
 
+bool IsStartOfRun(const RunPoint& point);
+
 // Returns the longest sample of the run, and the tokens per window: what the
 // run states, else its longest sample.
 uint32_t LongestSample(const Run& run);

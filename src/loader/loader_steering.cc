@@ -207,22 +207,20 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
 void Loader::Core::WarnIfNotKept() {
   if (options_.journal_sink || has_warned_of_journal_) return;
   has_warned_of_journal_ = true;
-  if (options_.rank != 0) {
-    internal::EmitLine(
-        options_.warning_sink, "warning: ",
-        absl::StrCat("rank ", options_.rank, " of ", options_.ranks,
-                     " has decided change ", journal_.size(),
-                     " by itself: ranks that do not make the same change at "
-                     "the same sample serve other samples; let rank 0 "
-                     "propose, and steer by its line on all ranks"));
-    return;
-  }
+  // Other ranks have no sink, even if the run keeps a journal.
   internal::EmitLine(
       options_.warning_sink, "warning: ",
-      absl::StrCat("the run keeps no journal, so change ", journal_.size(),
-                   " is lost with this process, and states that are saved from "
-                   "now on cannot be resumed: state data.journal, or set "
-                   "LoaderOptions::journal_sink"));
+      options_.rank != 0
+          ? absl::StrCat("rank ", options_.rank, " of ", options_.ranks,
+                         " has decided change ", journal_.size(),
+                         " by itself: ranks that do not make the same change "
+                         "at the same sample serve other samples; let rank 0 "
+                         "propose, and steer by its line on all ranks")
+          : absl::StrCat(
+                "the run keeps no journal, so change ", journal_.size(),
+                " is lost with this process, and states that are saved from "
+                "now on cannot be resumed: state data.journal, or set "
+                "LoaderOptions::journal_sink"));
 }
 
 absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry,

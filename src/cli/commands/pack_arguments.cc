@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/pack_tokenizer.h"
@@ -47,25 +48,24 @@ bool MayHave(InputFormat format, const PackRequest& request) {
 absl::Status CheckOptionsApply(const Arguments& arguments,
                                const PackRequest& request) {
   if (request.format) return absl::OkStatus();
-  for (const char* option : {"field", "skip-bad-lines"}) {
-    if (!arguments.Has(option) || MayHave(InputFormat::kJsonl, request)) {
-      continue;
-    }
+  struct Use {
+    const char* option;
+    InputFormat format;
+    const char* name;
+    const char* other;  // what the inputs are then
+  };
+  constexpr Use kUses[] = {
+      {"field", InputFormat::kJsonl, "JSONL", "text"},
+      {"skip-bad-lines", InputFormat::kJsonl, "JSONL", "text"},
+      {"delimiter", InputFormat::kText, "text", "JSONL"},
+      {"split", InputFormat::kText, "text", "JSONL"}};
+  for (const Use& use : kUses) {
+    if (!arguments.Has(use.option) || MayHave(use.format, request)) continue;
     return PackUsageError(absl::StrCat(
-        "--", option, " is for JSONL, but the names of the inputs ('",
-        request.inputs.front(),
-        "') say that they are text: state --input-format jsonl, or leave --",
-        option, " out"));
-  }
-  for (const char* option : {"delimiter", "split"}) {
-    if (!arguments.Has(option) || MayHave(InputFormat::kText, request)) {
-      continue;
-    }
-    return PackUsageError(absl::StrCat(
-        "--", option, " is for text, but the names of the inputs ('",
-        request.inputs.front(),
-        "') say that they are JSONL: state --input-format text, or leave --",
-        option, " out"));
+        "--", use.option, " is for ", use.name,
+        ", but the names of the inputs ('", request.inputs.front(),
+        "') say that they are ", use.other, ": state --input-format ",
+        absl::AsciiStrToLower(use.name), ", or leave --", use.option, " out"));
   }
   return absl::OkStatus();
 }

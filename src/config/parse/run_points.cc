@@ -67,10 +67,6 @@ bool IsShare(const RunPoint& point) {
          point.unit == RunPoint::Unit::kShareOfTokens;
 }
 
-bool IsStartOfRun(const RunPoint& point) {
-  return point.count == 0 && point.share == 0;
-}
-
 std::string_view KeyOf(const RunPoint& point, const PointKeys& keys) {
   switch (point.unit) {
     case RunPoint::Unit::kSteps:

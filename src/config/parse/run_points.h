@@ -43,7 +43,6 @@ bool HasPoint(TableReader& table, const PointKeys& keys);
 
 RunPoint ShareOfRun(double share, ShareOf share_of);
 bool IsShare(const RunPoint& point);
-bool IsStartOfRun(const RunPoint& point);
 // Returns the key that states the point.
 std::string_view KeyOf(const RunPoint& point, const PointKeys& keys = kStart);
 

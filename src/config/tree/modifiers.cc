@@ -29,6 +29,11 @@ absl::StatusOr<Tokens> ShuffledInBuckets(Tokens made, const NodeOrder& order) {
   return EraShuffle(std::move(made), bucket_items);
 }
 
+// Returns whether the node asks for a shuffle by eras or chunks.
+bool IsShuffledLocally(const Node& node) {
+  return IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
+}
+
 }  // namespace
 
 bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
@@ -89,10 +94,8 @@ absl::StatusOr<Tokens> Modified(Tokens made, const Node& node,
 }
 
 NodePosition PositionOfUsed(const Node& node, NodePosition at) {
-  const bool is_local =
-      IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
   const bool is_mixture = Used(node).kind == NodeKind::kMixture;
-  return at == NodePosition::kRoot && (is_mixture || !is_local)
+  return at == NodePosition::kRoot && (is_mixture || !IsShuffledLocally(node))
              ? NodePosition::kRoot
              : NodePosition::kOther;
 }
@@ -124,10 +127,8 @@ absl::Status CheckShuffledLast(const Run& run, const Node& shuffled) {
 
 absl::StatusOr<Tokens> ShuffledIfAsked(Tokens made, const Node& node,
                                        NodePosition at) {
-  const bool is_local =
-      IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
   if (made->has_order()) {
-    if (!is_local || node.kind == NodeKind::kFlat) return made;
+    if (!IsShuffledLocally(node) || node.kind == NodeKind::kFlat) return made;
     return absl::InvalidArgumentError(
         "has an order of its own, which cannot be shuffled by eras or "
         "chunks: state the shuffle for the nodes below it");

@@ -51,8 +51,8 @@ std::string Warning(const LoaderMetrics& window, Bottleneck behind) {
           "up to step %d Next() waited %.1f s of %.1f s for %d of %d batches; "
           "of the time it had to fetch, the loader's thread computed %.0f %% "
           "(%.0f %% in the kernel) and waited for a core %.0f %%; a batch took "
-          "%.1f ms of index maps, "
-          "%.1f ms of reading, %.1f ms of ids and functions; ",
+          "%.1f ms of index maps, %.1f ms of reading, %.1f ms of ids and "
+          "functions; ",
           window.next_step, window.stall_seconds,
           window.stall_seconds + window.consumer_seconds, window.stalls,
           window.steps, percent * window.cpu_seconds,

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -27,20 +26,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::IsOk;
 using testing::IsOkAndHolds;
+using testing::NamesIn;
 using ::testing::Not;
 using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteFile;
 using testing::WriteStore;
-
-std::vector<std::string> NamesBelow(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    names.push_back(entry.path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 class ForeignFileTest : public ::testing::TestWithParam<const char*> {};
 
@@ -53,7 +44,7 @@ TEST_P(ForeignFileTest, IsRefusedAndStays) {
                        AllOf(HasSubstr(folder.path(name)), HasSubstr("--out"),
                              HasSubstr("remove or rename"))));
   // Also no lock file, which would make it a writer's for the next attempt.
-  EXPECT_THAT(NamesBelow(folder.path()), ElementsAre(name));
+  EXPECT_THAT(NamesIn(folder.path()), ElementsAre(name));
   EXPECT_EQ(testing::ReadFile(folder.path(name)), "mine");
 }
 
@@ -73,7 +64,7 @@ TEST(StoreFolderTest, OtherNamesStayEvenIfTheWriterFails) {
     ASSERT_THAT(TokenStoreWriter::Create(folder.path(), testing::ByteOptions()),
                 IsOk());
   }
-  EXPECT_THAT(NamesBelow(folder.path()),
+  EXPECT_THAT(NamesIn(folder.path()),
               ElementsAre("scratch-pad.txt", "tokens-x.bin"));
   ASSERT_THAT(WriteStore(folder.path(), {{"a", {1}}}), IsOk());
   EXPECT_EQ(testing::ReadFile(folder.path("scratch-pad.txt")), "ideas");
@@ -92,7 +83,7 @@ TEST(StoreFolderTest, AManifestOfAnotherFormatIsRefused) {
                                HasSubstr("another path"))))
         << text;
     EXPECT_EQ(testing::ReadFile(folder.path("manifest.json")), text);
-    EXPECT_THAT(NamesBelow(folder.path()), ElementsAre("manifest.json"));
+    EXPECT_THAT(NamesIn(folder.path()), ElementsAre("manifest.json"));
   }
 }
 
@@ -112,7 +103,7 @@ TEST(StoreFolderTest, ADamagedManifestOfAStoreIsReplaced) {
     WriteFile(folder.path("s/manifest.json"), damaged);
     ASSERT_THAT(WriteStore(folder.path("s"), documents), IsOk()) << damaged;
     EXPECT_THAT(testing::ReadStore(folder.path("s")), IsOkAndHolds(documents));
-    EXPECT_EQ(NamesBelow(folder.path("s")).size(), 4u);
+    EXPECT_EQ(NamesIn(folder.path("s")).size(), 4u);
   }
 }
 
@@ -133,8 +124,8 @@ TEST(StoreFolderTest, ALockFileOfAWriterSaysThatFilesAreItsOwn) {
   WriteFile(folder.path("s/scratch-names"), "left over");
   WriteFile(folder.path("s/scratch-ideas.txt"), "mine");
   ASSERT_THAT(WriteStore(folder.path("s"), {{"a", {1}}}), IsOk());
-  EXPECT_EQ(NamesBelow(folder.path("s")).size(), 5u);
-  EXPECT_THAT(NamesBelow(folder.path("s")), Contains("scratch-ideas.txt"));
+  EXPECT_EQ(NamesIn(folder.path("s")).size(), 5u);
+  EXPECT_THAT(NamesIn(folder.path("s")), Contains("scratch-ideas.txt"));
 
   // Killed before it knew what else is there.
   WriteFile(folder.path("writer.lock"), "");

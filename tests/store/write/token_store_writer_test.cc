@@ -26,20 +26,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::IsOk;
 using testing::IsOkAndHolds;
+using testing::NamesIn;
 using testing::ProvenDocuments;
 using testing::ReadStore;
 using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteStore;
-
-std::vector<std::string> NamesIn(const std::string& path) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    names.push_back(entry.path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 TEST(TokenStoreWriterTest, FactsAreThoseOfTheStore) {
   const TempDir folder;
