@@ -48,17 +48,21 @@ TextInput InputOf(std::string path, std::string name,
 class StoreParts {
  public:
   // `is_taken`: it would be packed.
-  void Add(std::string_view name, bool is_taken) {
+  void Add(std::string_view name, const struct stat& facts, bool is_taken) {
     const bool is_scratch = name.starts_with(kScratchPrefix);
+    // A writer that is killed at once leaves nothing but a line in it.
+    const bool is_line = name == kLockName && facts.st_size > 0;
     const auto file = StoreFileNamed(name);
     if (file) kinds_.insert(*file);
     has_lock_ |= name == kLockName;
     has_scratch_ |= is_scratch;
-    is_taken_ |= is_taken && (is_scratch || file.has_value());
+    has_line_ |= is_line;
+    is_taken_ |= is_taken && (is_scratch || is_line || file.has_value());
   }
   // Of one that is begun, or that has lost one of its files.
   bool AreThere() const {
-    const bool is_begun = has_lock_ && (!kinds_.empty() || has_scratch_);
+    const bool is_begun =
+        has_line_ || (has_lock_ && (!kinds_.empty() || has_scratch_));
     return is_taken_ && (is_begun || kinds_.size() >= 2);
   }
 
@@ -67,6 +71,7 @@ class StoreParts {
   bool is_taken_ = false;
   bool has_lock_ = false;
   bool has_scratch_ = false;
+  bool has_line_ = false;  // in the lock
 };
 
 class Finder {
@@ -147,7 +152,7 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
       continue;
     }
     const bool is_taken = S_ISREG(facts.st_mode) && Matches(inner);
-    parts.Add(name, is_taken);
+    parts.Add(name, facts, is_taken);
     if (S_ISLNK(facts.st_mode)) {
       ++found_.left_out.links;
     } else if (!S_ISREG(facts.st_mode)) {

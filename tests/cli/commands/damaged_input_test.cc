@@ -77,6 +77,11 @@ TEST_F(DamagedInputTest, AStoreThatIsBegunIsNoText) {
                 told);
     std::filesystem::remove_all(path("begun"));
   }
+  // One that was killed before it had any other file.
+  std::filesystem::create_directories(path("begun"));
+  WriteFile(path("begun/writer.lock"), "poniente writer\n");
+  EXPECT_THAT(RunTool("pack " + path("begun") + " --out " + path("copy")),
+              told);
 }
 
 // Whichever of them the parent process has closed, no file is opened in its
