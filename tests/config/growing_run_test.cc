@@ -27,6 +27,7 @@
 #include "poniente/run_trace.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
+#include "tests/support/quiet_fork.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -480,7 +481,7 @@ TEST_F(GrowingRunTest, MayBeOpenedAgainAfterAForkAndInAnotherFolder) {
   const auto w = Begin("w");
   w->GoOn(50);
   ASSERT_OK_AND_ASSIGN(const Config config, Load(GrowingTrees()[1]));
-  const pid_t child = ::fork();
+  const pid_t child = testing::QuietFork();
   if (child == 0) {
     ::alarm(20);
     const bool is_there = ::chdir("/") == 0;

@@ -25,6 +25,7 @@
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/support/one_core.h"
+#include "tests/support/quiet_fork.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -313,7 +314,7 @@ TEST_F(SecondRingTest, AForkedChildReadsAlone) {
   SecondRing& ring = ColdRingOf(context.get());
   Planned planned(windows);
   ASSERT_EQ(ring.ShareOf(planned.reads()), 32);
-  const pid_t child = ::fork();
+  const pid_t child = testing::QuietFork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const bool is_alone = ring.ShareOf(planned.reads()) == 0;
