@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "async/notifier.h"
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
@@ -15,7 +14,7 @@ Notifier::Notifier() = default;
 Notifier::~Notifier() = default;
 
 void Notifier::NotifyAll() {
-  std::vector<std::shared_ptr<ParkedCoroutine>> woken;
+  Waiters woken;
   {
     MutexLock lock(&mu_);
     version_.store(version() + 1, std::memory_order_release);
@@ -38,49 +37,57 @@ void Notifier::Cancel(const std::shared_ptr<ParkedCoroutine>& waiter) {
   waiter->Resume(false);
 }
 
-template <class Handler>
-void Notifier::Park(uint64_t seen, bool may_cancel, Handler&& handler) {
-  auto slot = asio::get_associated_cancellation_slot(handler);
-  asio::any_io_executor executor = asio::get_associated_executor(handler);
-  auto waiter = std::make_shared<ParkedCoroutine>(
-      ParkedCoroutine::Handler(std::forward<Handler>(handler)),
-      std::move(executor));
-  if (may_cancel && slot.is_connected()) {
-    std::weak_ptr<ParkedCoroutine> weak = waiter;
+void Notifier::Park(uint64_t seen, Waiters waiter,
+                    ParkedCoroutine::Handler&& handler) {
+  const std::shared_ptr<ParkedCoroutine> parked = waiter.front();
+  parked->Park(std::move(handler));
+  {
+    MutexLock lock(&mu_);
+    if (version() <= seen) {
+      waiters_.splice(waiters_.end(), waiter);
+      return;
+    }
+  }
+  parked->Resume(true);
+}
+
+asio::awaitable<bool> Notifier::PreparedWaitPast(uint64_t seen,
+                                                 asio::any_io_executor executor,
+                                                 asio::cancellation_slot slot) {
+  Waiters waiter;
+  waiter.push_back(std::make_shared<ParkedCoroutine>(std::move(executor)));
+  if (slot.is_connected()) {
+    const std::weak_ptr<ParkedCoroutine> weak = waiter.front();
     slot.assign([this, weak](asio::cancellation_type type) {
-      auto parked = weak.lock();
+      const auto parked = weak.lock();
       const bool terminal = (type & asio::cancellation_type::terminal) !=
                             asio::cancellation_type::none;
       if (parked && terminal) Cancel(parked);
     });
   }
-  {
-    MutexLock lock(&mu_);
-    if (version() <= seen) {
-      waiters_.push_back(std::move(waiter));
-      return;
-    }
-  }
-  waiter->Resume(true);
+  auto park = [this, seen, waiter = std::move(waiter)](
+                  ParkedCoroutine::Handler&& handler) mutable {
+    Park(seen, std::move(waiter), std::move(handler));
+  };
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
+      std::move(park), asio::use_awaitable);
 }
 
 Task<> Notifier::WaitPast(uint64_t seen) {
-  auto park = [this, seen](auto&& handler) {
-    Park(seen, /*may_cancel=*/true, std::forward<decltype(handler)>(handler));
-  };
-  const bool notified =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
-          park, asio::use_awaitable);
+  auto executor = co_await asio::this_coro::executor;
+  const auto state = co_await asio::this_coro::cancellation_state;
+  asio::awaitable<bool> wait =
+      PreparedWaitPast(seen, std::move(executor), state.slot());
+  const bool notified = co_await std::move(wait);
   if (!notified) co_return absl::CancelledError("cancelled by the caller");
   co_return absl::OkStatus();
 }
 
 Task<> Notifier::WaitPastToEnd(uint64_t seen) {
-  auto park = [this, seen](auto&& handler) {
-    Park(seen, /*may_cancel=*/false, std::forward<decltype(handler)>(handler));
-  };
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
-      park, asio::use_awaitable);
+  auto executor = co_await asio::this_coro::executor;
+  asio::awaitable<bool> wait =
+      PreparedWaitPast(seen, std::move(executor), asio::cancellation_slot());
+  (void)co_await std::move(wait);
   co_return absl::OkStatus();
 }
 

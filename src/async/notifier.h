@@ -5,9 +5,12 @@
 #define PONIENTE_ASYNC_NOTIFIER_H_
 
 #include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <cstdint>
+#include <list>
 #include <memory>
-#include <vector>
 
 #include "async/parked_coroutine.h"
 #include "poniente/task.h"
@@ -51,17 +54,25 @@ class Notifier {
   Task<> WaitPast(uint64_t seen);
   // Waits until then, also if it is cancelled. Never fails.
   Task<> WaitPastToEnd(uint64_t seen);
+  // Returns a wait until then that allocates nothing once it is awaited, by a
+  // coroutine of that executor. It returns false if the slot is told first to
+  // cancel; a slot of none is never told.
+  boost::asio::awaitable<bool> PreparedWaitPast(
+      uint64_t seen, boost::asio::any_io_executor executor,
+      boost::asio::cancellation_slot slot);
   // Blocks the thread until then. Allocates nothing.
   void BlockPast(uint64_t seen);
 
  private:
-  template <class Handler>
-  void Park(uint64_t seen, bool may_cancel, Handler&& handler);
+  // Moved and joined without allocating.
+  using Waiters = std::list<std::shared_ptr<ParkedCoroutine>>;
+
+  void Park(uint64_t seen, Waiters waiter, ParkedCoroutine::Handler&& handler);
   void Cancel(const std::shared_ptr<ParkedCoroutine>& waiter);
 
   mutable Mutex mu_;
   std::atomic<uint64_t> version_ = 0;  // written under mu_
-  std::vector<std::shared_ptr<ParkedCoroutine>> waiters_ ABSL_GUARDED_BY(mu_);
+  Waiters waiters_ ABSL_GUARDED_BY(mu_);
   ConditionVariable changed_;  // for those in BlockPast()
 };
 

@@ -11,9 +11,7 @@
 #include <chrono>
 #include <new>
 #include <thread>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "util/mutex.h"
@@ -25,37 +23,32 @@ namespace asio = boost::asio;
 // Attempts to resume, a millisecond apart.
 constexpr int kMaxTries = 10;
 
-struct ParkedCoroutine::Content {
-  Content(Handler&& h, asio::any_io_executor e)
-      : executor(asio::prefer(std::move(e),
-                              asio::execution::outstanding_work.tracked)),
-        handler(std::make_shared<Handler>(std::move(h))) {}
-
-  asio::any_io_executor executor;
-  // Destroyed first: it posts to the executor. Shared with what is posted, so
-  // that it is not lost if there is no memory for that.
-  std::shared_ptr<Handler> handler;
-};
-
 // The coroutines parked on one context. Outlives the context, so that
 // coroutines that come later find it closed.
 class ParkingLot {
  public:
-  using Content = std::unique_ptr<ParkedCoroutine::Content>;
+  using Contents = ParkedCoroutine::Contents;
 
-  // Adds a coroutine. Returns false if the lot is closed.
-  bool Enter(ParkedCoroutine* coroutine) {
+  // Moves the content of the coroutine here, or drops it if the lot is closed.
+  void Enter(ParkedCoroutine* coroutine) {
+    Contents dropped;
     MutexLock lock(&mu_);
-    if (!is_closed_) parked_.insert(coroutine);
-    return !is_closed_;
+    Contents& to = is_closed_ ? dropped : parked_;
+    coroutine->place_ = coroutine->content_.begin();
+    coroutine->is_parked_ = !is_closed_;
+    to.splice(to.end(), coroutine->content_);
   }
 
-  // Removes the coroutine and returns its content. If that is not null, the
-  // context is not destroyed before Left() is called.
-  Content Take(ParkedCoroutine* coroutine) {
+  // Returns the coroutine's content, if it is here. If so, the context is not
+  // destroyed before Left() is called.
+  Contents Take(ParkedCoroutine* coroutine) {
+    Contents taken;
     MutexLock lock(&mu_);
-    if (parked_.erase(coroutine) > 0) ++leaving_;
-    return std::move(coroutine->content_);
+    if (is_closed_ || !coroutine->is_parked_) return taken;
+    coroutine->is_parked_ = false;
+    taken.splice(taken.end(), parked_, coroutine->place_);
+    ++leaving_;
+    return taken;
   }
   void Left() {
     // Release: everything done to the context happens before its destruction.
@@ -64,15 +57,13 @@ class ParkingLot {
     }
   }
 
-  std::vector<Content> Close() {
-    std::vector<Content> left;
+  // Returns the contents of all.
+  Contents Close() {
+    Contents left;
     {
       MutexLock lock(&mu_);
       is_closed_ = true;
-      for (ParkedCoroutine* coroutine : parked_) {
-        left.push_back(std::move(coroutine->content_));
-      }
-      parked_.clear();
+      left.swap(parked_);
     }
     while (const int leaving = leaving_.load(std::memory_order_acquire)) {
       leaving_.wait(leaving, std::memory_order_acquire);
@@ -83,7 +74,7 @@ class ParkingLot {
  private:
   Mutex mu_;
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
-  std::unordered_set<ParkedCoroutine*> parked_ ABSL_GUARDED_BY(mu_);
+  Contents parked_ ABSL_GUARDED_BY(mu_);
   std::atomic<int> leaving_ = 0;
 };
 
@@ -116,31 +107,37 @@ class ParkingService final : public asio::execution_context::service {
 class ParkedCoroutine::Taken {
  public:
   explicit Taken(ParkedCoroutine* coroutine)
-      : lot_(coroutine->lot_), content_(lot_->Take(coroutine)) {}
+      : lot_(coroutine->lot_), contents_(lot_->Take(coroutine)) {}
   ~Taken() {
-    if (content_ == nullptr) return;
-    content_.reset();
+    if (contents_.empty()) return;
+    contents_.clear();
     lot_->Left();
   }
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
 
-  Content* get() const { return content_.get(); }
+  const Content* get() const {
+    return contents_.empty() ? nullptr : &contents_.front();
+  }
 
  private:
   const std::shared_ptr<ParkingLot> lot_;
-  std::unique_ptr<Content> content_;
+  Contents contents_;
 };
 
-ParkedCoroutine::ParkedCoroutine(Handler&& handler,
-                                 asio::any_io_executor executor)
-    : lot_(ParkingService::LotOf(executor)),
-      content_(
-          std::make_unique<Content>(std::move(handler), std::move(executor))) {
-  if (!lot_->Enter(this)) content_.reset();
+ParkedCoroutine::ParkedCoroutine(asio::any_io_executor executor)
+    : lot_(ParkingService::LotOf(executor)) {
+  content_.push_back({asio::prefer(std::move(executor),
+                                   asio::execution::outstanding_work.tracked),
+                      std::make_shared<std::optional<Handler>>()});
 }
 
 ParkedCoroutine::~ParkedCoroutine() { Taken dropped(this); }
+
+void ParkedCoroutine::Park(Handler&& handler) {
+  content_.front().handler->emplace(std::move(handler));
+  lot_->Enter(this);
+}
 
 void ParkedCoroutine::Resume(bool notified) {
   const Taken taken(this);
@@ -149,7 +146,7 @@ void ParkedCoroutine::Resume(bool notified) {
     try {
       asio::post(taken.get()->executor,
                  [shared = taken.get()->handler, notified] {
-                   Handler& handler = *shared;
+                   Handler& handler = **shared;
                    std::move(handler)(notified);
                  });
       return;

@@ -4,10 +4,12 @@
 #ifndef PONIENTE_ASYNC_PARKED_COROUTINE_H_
 #define PONIENTE_ASYNC_PARKED_COROUTINE_H_
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <list>
 #include <memory>
+#include <optional>
 
 namespace poniente::internal {
 
@@ -31,12 +33,20 @@ void UseParking(boost::asio::execution_context& context);
 // Thread safety: any thread, but only one Resume() at a time.
 class ParkedCoroutine {
  public:
-  using Handler = boost::asio::any_completion_handler<void(bool)>;
+  // A suspended coroutine. Called, it continues with the argument.
+  using Handler = boost::asio::async_result<boost::asio::use_awaitable_t<>,
+                                            void(bool)>::handler_type;
 
-  ParkedCoroutine(Handler&& handler, boost::asio::any_io_executor executor);
+  // Allocates all that Park() needs. Until then it counts as work already.
+  explicit ParkedCoroutine(boost::asio::any_io_executor executor);
   ~ParkedCoroutine();
   ParkedCoroutine(const ParkedCoroutine&) = delete;
   ParkedCoroutine& operator=(const ParkedCoroutine&) = delete;
+
+  // Takes the coroutine; drops it if the context has been destroyed. Allocates
+  // nothing, since Asio loses a coroutine whose wait throws when it has been
+  // suspended. Call it once.
+  void Park(Handler&& handler);
 
   // Posts the coroutine to its executor; its wait returns `notified`. If there
   // is no memory, tries for a few milliseconds; then throws std::bad_alloc, and
@@ -45,11 +55,21 @@ class ParkedCoroutine {
 
  private:
   friend class ParkingLot;
-  struct Content;
+  struct Content {
+    boost::asio::any_io_executor executor;
+    // Destroyed first: it posts to the executor. Shared with what is posted, so
+    // that it is not lost if there is no memory for that.
+    std::shared_ptr<std::optional<Handler>> handler;
+  };
+  // None or one; moved without allocating.
+  using Contents = std::list<Content>;
   class Taken;
 
   const std::shared_ptr<ParkingLot> lot_;
-  std::unique_ptr<Content> content_;  // under the lot's lock
+  Contents content_;  // until it is parked
+  // Under the lot's lock: the place in the lot, if it is there.
+  bool is_parked_ = false;
+  Contents::iterator place_;
 };
 
 }  // namespace poniente::internal

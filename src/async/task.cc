@@ -90,7 +90,16 @@ void RunOn(asio::io_context& context, asio::awaitable<void> task) {
   asio::co_spawn(context, std::move(task),
                  [&thrown](std::exception_ptr e) { thrown = e; });
   context.restart();
-  context.run();
+  while (true) {
+    try {
+      context.run();
+      break;
+    } catch (...) {
+      // A coroutine could not be suspended or resumed. What is left of it is
+      // posted, and must end before what it has borrowed does.
+      thrown = std::current_exception();
+    }
+  }
   if (thrown) std::rethrow_exception(thrown);
 }
 
@@ -121,8 +130,47 @@ struct Gathering {
   std::vector<absl::Status> statuses;
   std::vector<asio::cancellation_signal> cancels;
   std::atomic<size_t> left;
-  Notifier done;
+  Notifier done;  // once
 };
+
+// Told the status of one task, or destroyed with the task if that is dropped,
+// which happens where there is no memory to start or resume it.
+class TaskEnd {
+ public:
+  TaskEnd(std::shared_ptr<Gathering> all, size_t task)
+      : all_(std::move(all)), task_(task) {}
+  TaskEnd(TaskEnd&&) noexcept = default;
+  ~TaskEnd() {
+    if (all_ != nullptr) End(OutOfMemory());
+  }
+
+  void operator()(std::exception_ptr thrown, absl::Status status) {
+    End(thrown ? StatusFromException(thrown) : std::move(status));
+  }
+
+ private:
+  void End(absl::Status status) {
+    const std::shared_ptr<Gathering> all = std::move(all_);
+    all->statuses[task_] = std::move(status);
+    // Acquire-release: the last task sees the statuses of all tasks.
+    if (all->left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      all->done.NotifyAll();
+    }
+  }
+
+  std::shared_ptr<Gathering> all_;  // null: told
+  size_t task_;
+};
+
+// Cancels all tasks.
+void Cancel(Gathering& all) {
+  for (asio::cancellation_signal& signal : all.cancels) {
+    try {
+      signal.emit(asio::cancellation_type::terminal);
+    } catch (...) {  // no memory to resume that task, which is dropped
+    }
+  }
+}
 
 }  // namespace
 
@@ -135,44 +183,32 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
     co_return only;
   }
   auto executor = co_await asio::this_coro::executor;
+  const auto state = co_await asio::this_coro::cancellation_state;
   auto all = std::make_shared<internal::Gathering>(tasks.size());
+  // The tasks may use objects that the caller owns, so from the first task on,
+  // nothing may throw before the last one has ended: the waits are prepared.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  auto wait = all->done.PreparedWaitPast(0, executor, state.slot());
+  auto wait_to_end =
+      all->done.PreparedWaitPast(0, executor, asio::cancellation_slot());
+  co_await asio::this_coro::throw_if_cancelled(false);
   for (size_t i = 0; i < tasks.size(); ++i) {
-    auto finish = [all, i](std::exception_ptr thrown, absl::Status status) {
-      all->statuses[i] =
-          thrown ? internal::StatusFromException(thrown) : std::move(status);
-      // Acquire-release: the last task sees the statuses of all tasks.
-      if (all->left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        all->done.NotifyAll();
-      }
-    };
     try {
       asio::co_spawn(executor, std::move(tasks[i]),
                      asio::bind_cancellation_slot(all->cancels[i].slot(),
-                                                  std::move(finish)));
-    } catch (const std::bad_alloc&) {  // the other tasks continue
-      all->statuses[i] = internal::OutOfMemory();
-      all->left.fetch_sub(1, std::memory_order_acq_rel);
+                                                  internal::TaskEnd(all, i)));
+    } catch (...) {  // the task is dropped, the others continue
     }
   }
-  // The tasks may use objects that the caller owns, so this must not throw
-  // before the last task has ended.
-  const bool throws = co_await asio::this_coro::throw_if_cancelled();
-  co_await asio::this_coro::throw_if_cancelled(false);
   bool cancelled = false;
-  while (true) {
-    const uint64_t seen = all->done.version();
-    if (all->left.load(std::memory_order_acquire) == 0) break;
-    const asio::cancellation_state state =
-        co_await asio::this_coro::cancellation_state;
-    if (!cancelled && state.cancelled() != asio::cancellation_type::none) {
-      cancelled = true;
-      for (auto& signal : all->cancels) {
-        signal.emit(asio::cancellation_type::terminal);
-      }
+  // Acquire: what the tasks did is seen.
+  if (all->left.load(std::memory_order_acquire) > 0) {
+    cancelled = state.cancelled() != asio::cancellation_type::none;
+    if (!cancelled) cancelled = !co_await std::move(wait);
+    if (cancelled) {
+      internal::Cancel(*all);
+      co_await std::move(wait_to_end);
     }
-    // Returns early when cancelled; the loop checks the reason itself.
-    absl::Status ended = co_await all->done.WaitPast(seen);
-    ended.IgnoreError();
   }
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (cancelled) co_return absl::CancelledError("cancelled by the caller");

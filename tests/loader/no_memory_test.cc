@@ -21,16 +21,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "async/notifier.h"
 #include "io/files/fault_hooks.h"
 #include "poniente/byte_reader.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
 #include "poniente/loader.h"
+#include "poniente/mapped_dataset.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
+#include "poniente/zipped_dataset.h"
 #include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
@@ -204,6 +208,79 @@ TEST(NoMemoryReadTest, BothRings) {
   if (internal::UsableCores() > 1) {
     EXPECT_GT(threads.others_calls(), 0);
   }
+}
+
+// Writes to what the caller of WhenAll() owns, also after it has waited.
+Task<> AddTwice(internal::Notifier* notifier, uint64_t* sum) {
+  ++*sum;
+  absl::Status waited = co_await notifier->WaitPast(0);
+  if (!waited.ok()) co_return waited;
+  ++*sum;
+  co_return absl::OkStatus();
+}
+
+Task<> Notify(internal::Notifier* notifier) {
+  notifier->NotifyAll();
+  co_return absl::OkStatus();
+}
+
+// Waits for several tasks while allocation `number` fails.
+Task<> AddAll(internal::Notifier* notifier, int64_t number) {
+  std::vector<uint64_t> sums(3);
+  std::vector<Task<>> tasks;
+  for (uint64_t& sum : sums) tasks.push_back(AddTwice(notifier, &sum));
+  tasks.push_back(Notify(notifier));
+  allocations_left = number;
+  absl::Status all = co_await WhenAll(std::move(tasks));
+  if (all.ok()) {
+    EXPECT_EQ(sums, std::vector<uint64_t>(3, 2));
+  }
+  // The tasks must not write to this any more.
+  sums.assign(3, 0);
+  co_return all;
+}
+
+TEST(NoMemoryTasksTest, WhenAllWaitsForAllThatHaveBegun) {
+  int64_t number = 0;
+  int errors = 0;
+  for (bool fired = true; fired && !HasFailure(); ++number) {
+    internal::Notifier notifier;
+    const absl::Status all = RunBlocking(AddAll(&notifier, number));
+    fired = allocations_left.exchange(-1) < 0;
+    if (all.ok()) continue;
+    ++errors;
+    EXPECT_TRUE(fired && absl::IsResourceExhausted(all)) << all;
+  }
+  EXPECT_GT(number, 20);
+  EXPECT_GT(errors, number / 2);
+}
+
+// Gets items of two functions, each of which runs on threads.
+TEST(NoMemoryTasksTest, ZipOfParallelMaps) {
+  const auto twice = [](const char* name) {
+    return Map<uint64_t>(name, Counting(100),
+                         [](uint64_t item) { return 2 * item; },
+                         {.parallel = 2});
+  };
+  const std::vector<Index> indices = Indices(10, 14);
+  int64_t number = 0;
+  int errors = 0;
+  for (bool fired = true; fired && !HasFailure(); ++number) {
+    ASSERT_OK_AND_ASSIGN(const auto zipped, Zip(twice("a"), twice("b")));
+    allocations_left = number;
+    const auto items = zipped->GetBatchBlocking(indices);
+    fired = allocations_left.exchange(-1) < 0;
+    if (items.ok()) {
+      ASSERT_EQ(items->size(), indices.size());
+      EXPECT_EQ(items->back(), std::tuple(uint64_t{26}, uint64_t{26}));
+      continue;
+    }
+    ++errors;
+    EXPECT_TRUE(fired && absl::IsResourceExhausted(items.status()))
+        << items.status();
+  }
+  EXPECT_GT(number, 50);
+  EXPECT_GT(errors, number / 4);
 }
 
 class NoMemoryTest : public ::testing::TestWithParam<Take> {

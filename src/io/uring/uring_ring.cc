@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
@@ -59,6 +60,19 @@ int OpenEventfd() {
   return fd >= 0 ? fd : -errno;
 }
 
+class WaitingCoroutine final : public UringWaiter {
+ public:
+  explicit WaitingCoroutine(asio::any_io_executor executor)
+      : parked_(std::move(executor)) {}
+  void Park(ParkedCoroutine::Handler&& handler) {
+    parked_.Park(std::move(handler));
+  }
+  void Resume() override { parked_.Resume(true); }
+
+ private:
+  ParkedCoroutine parked_;
+};
+
 }  // namespace
 
 UringBatch::UringBatch(UringRing* ring, std::span<PendingRead> reads)
@@ -73,12 +87,18 @@ void UringBatch::SkipFinished() {
 }
 
 asio::awaitable<void> UringBatch::Wait() {
-  return asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
-      [this](auto handler) {
-        using Parked = ParkedHandler<decltype(handler)>;
-        Park(std::make_unique<Parked>(std::move(handler)));
-      },
-      asio::use_awaitable);
+  auto executor = co_await asio::this_coro::executor;
+  // Here, not in the function below, which must not throw.
+  auto waiter = std::make_unique<WaitingCoroutine>(std::move(executor));
+  auto park = [this, waiter = std::move(waiter)](
+                  ParkedCoroutine::Handler&& handler) mutable {
+    waiter->Park(std::move(handler));
+    Park(std::move(waiter));
+  };
+  asio::awaitable<bool> wait =
+      asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
+          std::move(park), asio::use_awaitable);
+  co_await std::move(wait);
 }
 
 void UringBatch::Park(std::unique_ptr<UringWaiter> waiter) {

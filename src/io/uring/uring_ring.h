@@ -10,9 +10,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -109,22 +107,6 @@ class UringWaiters {
 
   std::unique_ptr<UringWaiter> first_;
   UringWaiter* last_ = nullptr;
-};
-
-template <class Handler>
-class ParkedHandler final : public UringWaiter {
- public:
-  explicit ParkedHandler(Handler&& handler)
-      : handler_(std::move(handler)),
-        work_(boost::asio::make_work_guard(handler_)) {}
-  void Resume() override { boost::asio::post(std::move(handler_)); }
-
- private:
-  using Executor = boost::asio::associated_executor_t<Handler>;
-
-  Handler handler_;
-  // Keeps run() from returning while the kernel reads.
-  boost::asio::executor_work_guard<Executor> work_;
 };
 
 // The reads of one ReadBatch() that go through a ring.
