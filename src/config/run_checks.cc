@@ -54,7 +54,12 @@ class MistakeFinder {
                   if (!node.mistake.empty()) Lost(node.mistake);
                   CheckFields(node);
                 });
+    for (const RunEval& eval : run_.evals) {
+      key_ = absl::StrCat("data.eval.", TomlKey(eval.name));
+      CheckHeight(eval.data);
+    }
     key_ = "data";
+    CheckHeight(run_.data);
     CheckRoot();
     CheckRun();
     return std::move(mistakes_);
@@ -202,6 +207,13 @@ class MistakeFinder {
       Fatal(
           "has a share of the run's tokens, but Run::shares_of is not "
           "ShareOf::kTokens");
+    }
+  }
+
+  void CheckHeight(const Node& tree) {
+    if (IsDeeperThan(tree, kDeepestTree)) {
+      Fatal("is nested deeper than ", kDeepestTree,
+            " nodes, with those that are used");
     }
   }
 

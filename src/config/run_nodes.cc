@@ -38,9 +38,9 @@ void CollectLossWeights(const Node& node, const std::string& path,
 }
 
 void VisitBelow(const std::string& key, const Node& node, size_t depth,
-                const VisitNode& visit) {
+                size_t level, const VisitNode& visit) {
   constexpr size_t kDeepest = 60;
-  if (depth > kDeepest) return;
+  if (depth > kDeepest || level > kDeepestTree) return;
   visit(key, node, depth);
   for (size_t i = 0; i < node.children.size(); ++i) {
     const Node& child = node.children[i];
@@ -58,7 +58,7 @@ void VisitBelow(const std::string& key, const Node& node, size_t depth,
             TomlKey(child.name));
     }
     VisitBelow(below, child, node.kind == NodeKind::kUse ? 1 : depth + 1,
-               visit);
+               level + 1, visit);
   }
 }
 
@@ -72,6 +72,13 @@ std::string ToString(const SourceLocation& location) {
 
 std::string TooManyNodes() {
   return absl::StrCat("makes a tree of more than ", kMaxNodes, " nodes");
+}
+
+bool IsDeeperThan(const Node& node, size_t levels) {
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [levels](const Node& child) {
+                       return levels == 0 || IsDeeperThan(child, levels - 1);
+                     });
 }
 
 bool IsTooLarge(const Node& node) {
@@ -199,10 +206,10 @@ LoaderOptions LoaderOptionsOf(const Run& run) {
 }
 
 void ForEachNode(const Run& run, const VisitNode& visit) {
-  VisitBelow("data", run.data, 0, visit);
+  VisitBelow("data", run.data, 0, 0, visit);
   for (const RunEval& eval : run.evals) {
     if (eval.held_out.has_value()) continue;
-    VisitBelow(absl::StrCat("data.eval.", TomlKey(eval.name)), eval.data, 1,
+    VisitBelow(absl::StrCat("data.eval.", TomlKey(eval.name)), eval.data, 1, 0,
                visit);
   }
 }

@@ -20,6 +20,10 @@ std::string ToString(const SourceLocation& location);
 // Limit of the nodes of a tree, those of each use counted: a short description
 // could make a very large tree.
 inline constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
+
+// Limit of nesting, also through nodes that are used: deeper trees are a
+// mistake, and could exhaust the stack.
+inline constexpr size_t kDeepestTree = 100;
 // Returns "makes a tree of more than 262144 nodes".
 std::string TooManyNodes();
 // Returns whether the node had more nodes below it than that, and lost them.
@@ -87,9 +91,12 @@ LoaderOptions LoaderOptionsOf(const Run& run);
 // Returns the keys of all nodes that are datasets of the program's own.
 std::vector<std::string> DatasetKeys(const Run& run);
 
+// Returns whether there are nodes more than `levels` below the node.
+bool IsDeeperThan(const Node& node, size_t levels);
+
 // Calls visit(key, node, depth) for each node, with the key that TOML gives it
-// and the number of nodes that this key names. Nodes at a depth of more than 60
-// are left out.
+// and the number of nodes that this key names. Nodes at a depth of more than
+// 60, or more than kDeepestTree below the root, are left out.
 using VisitNode =
     std::function<void(const std::string& key, const Node& node, size_t depth)>;
 void ForEachNode(const Run& run, const VisitNode& visit);

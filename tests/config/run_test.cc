@@ -726,6 +726,12 @@ TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
                 }
               }),
               HasSubstr("is nested deeper than 48 nodes"));
+  EXPECT_THAT(error_of([](auto& run) {
+                for (int i = 0; i < 300; ++i) {
+                  run.data = Use(absl::StrCat("n", i), std::move(run.data));
+                }
+              }),
+              HasSubstr("is nested deeper than 100 nodes"));
   Description deep = Small();
   deep.data = Source("a");
   for (int i = 0; i < 48; ++i) deep.data = Flat({{"x", std::move(deep.data)}});

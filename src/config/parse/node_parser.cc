@@ -281,6 +281,15 @@ void NodeParser::ParseUse(TableReader& table, Node* spec, int depth) {
   if (definition.state == Definition::State::kNew) {
     ParseDefinition(*name, &definition, depth + 1);
   }
+  if (depth >= kDeepest ||
+      IsDeeperThan(definition.spec,
+                   static_cast<size_t>(kDeepest - 1 - depth))) {
+    table.Error("use", absl::StrCat("names '", *name,
+                                    "', so that the tree would be nested "
+                                    "deeper than ",
+                                    kDeepest));
+    return;
+  }
   if (!CountNodes(table, definition.nodes)) return;
   spec->use = *name;
   spec->children.back() = definition.spec;

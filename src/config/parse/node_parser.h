@@ -23,8 +23,7 @@ std::string NameFromPath(std::string_view path);
 // of the spec see a tree. Errors go to the list.
 class NodeParser {
  public:
-  // Limit of nesting: deeper trees are a mistake, and could exhaust the stack.
-  static constexpr int kDeepest = 100;
+  static constexpr int kDeepest = kDeepestTree;
 
   // `share_of`: what shares of the run are shares of, for nested stages.
   NodeParser(ErrorList* errors, ShareOf share_of)

@@ -552,6 +552,25 @@ TEST(RunParserTest, TooDeepANodeIsNotSaidToNeedAWeight) {
   EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("weight")));
 }
 
+TEST(RunParserTest, UsesMayNotMakeATreeTooDeep) {
+  const auto parse = [](int uses) {
+    // Each is parsed before it is used: in the order of names.
+    const auto name = [](int i) { return absl::StrCat("n", 10000 + i); };
+    std::string text = absl::StrCat(
+        "[data]\nbatch_size = 1\nseq_len = 1\nsteps = 1\nuse = \"", name(uses),
+        "\"\n[data.nodes]\n", name(0), " = { tokens = 8 }\n");
+    for (int i = 1; i <= uses; ++i) {
+      absl::StrAppend(&text, name(i), " = { use = \"", name(i - 1), "\" }\n");
+    }
+    return ParseRun(text, "t").status();
+  };
+  EXPECT_THAT(parse(NodeParser::kDeepest - 1), IsOk());
+  for (const int uses : {NodeParser::kDeepest, 9000}) {
+    EXPECT_THAT(parse(uses), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      HasSubstr("nested deeper than 100")));
+  }
+}
+
 // Each part of a key would take a level of the stack. Quotes that are part of a
 // string must not hide it.
 TEST(RunParserTest, AKeyOfManyPartsIsRefusedBehindAnyString) {
