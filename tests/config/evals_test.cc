@@ -520,6 +520,13 @@ TEST_F(EvalsTest, ASourceOfWhichNothingIsLeftIsNamedWithTheReason) {
                        "a = { weight = 1, path = 's' }\n"),
               StatusIs(kInvalid, AllOf(HasSubstr("data.mixture.a has a weight"),
                                        reason)));
+  EXPECT_THAT(
+      TryParse(run + "[data.mixture]\n"
+                     "a = { weight = 1, path = 's', slice = [9000, 9001] }\n"),
+      StatusIs(kInvalid, HasSubstr("data.mixture.a has a weight but nothing to "
+                                   "draw: its store of 9000 tokens holds no "
+                                   "window of seq_len 2 tokens that its slice "
+                                   "leaves")));
 }
 
 // It holds nothing out: the windows hold other documents in each epoch.
