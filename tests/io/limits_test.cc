@@ -14,10 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -379,6 +381,33 @@ TEST_P(LimitsTest, AForkedChildReadsAndLeavesTheParentsRingAlone) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(read_all(&context));
+}
+
+TEST_P(LimitsTest, AForkedChildMayDropAReadThatIsSuspended) {
+  ASSERT_OK_AND_ASSIGN(auto reader, ByteReader::Open({Path(0)}, {GetParam()}));
+  Windows windows;
+  windows.Add(*reader, 0, 100, 5000, 0);
+  for (int round = 0; round < 20; ++round) {
+    windows.Fill(std::byte{0});
+    auto context = std::make_unique<asio::io_context>();
+    absl::Status read = absl::UnknownError("not yet");
+    asio::co_spawn(
+        *context, ReadBatch(windows.requests()),
+        [&](std::exception_ptr, absl::Status status) { read = status; });
+    context->poll();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      context.reset();  // must not wait for the parent's ring
+      std::_Exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    context->run();
+    EXPECT_THAT(read, IsOk());
+    EXPECT_EQ(windows.FirstWrongByte(), "");
+  }
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ void UringBatch::SkipFinished() {
 
 asio::awaitable<void> UringBatch::Wait() {
   auto executor = co_await asio::this_coro::executor;
-  // Here, not in the function below, which must not throw.
+  // Here, because an exception of what follows would drop the coroutine.
   auto waiter = std::make_unique<WaitingCoroutine>(std::move(executor));
   auto park = [this, waiter = std::move(waiter)](
                   ParkedCoroutine::Handler&& handler) mutable {
@@ -278,6 +278,7 @@ bool UringRing::MayPark(UringBatch* batch) {
 }
 
 void UringRing::WaitInPlace(UringBatch* batch) {
+  if (IsForked()) return;  // the parent's reads, of which this is a copy
   UringWaiters ready;
   {
     MutexLock lock(&mutex_);
