@@ -27,6 +27,14 @@ uint64_t CountBelow(const Node& node) {
   return count;
 }
 
+int HeightOf(const Node& node) {
+  int height = 0;
+  for (const Node& child : node.children) {
+    height = std::max(height, 1 + HeightOf(child));
+  }
+  return height;
+}
+
 std::string ParseText(TableReader& table, std::string_view key) {
   const std::optional<std::string> text = table.String(key);
   if (text == "") table.Error(key, "must not be empty");
@@ -86,6 +94,7 @@ void NodeParser::ParseDefinition(const std::string& name,
   table.Finish();
   open_.pop_back();
   definition->nodes = CountBelow(definition->spec);
+  definition->height = HeightOf(definition->spec);
   definition->state = Definition::State::kDone;
 }
 
@@ -281,9 +290,7 @@ void NodeParser::ParseUse(TableReader& table, Node* spec, int depth) {
   if (definition.state == Definition::State::kNew) {
     ParseDefinition(*name, &definition, depth + 1);
   }
-  if (depth >= kDeepest ||
-      IsDeeperThan(definition.spec,
-                   static_cast<size_t>(kDeepest - 1 - depth))) {
+  if (depth + 1 + definition.height > kDeepest) {
     table.Error("use", absl::StrCat("names '", *name,
                                     "', so that the tree would be nested "
                                     "deeper than ",

@@ -56,6 +56,7 @@ class NodeParser {
     enum class State { kNew, kOpen, kDone } state = State::kNew;
     Node spec;
     uint64_t nodes = 0;
+    int height = 0;  // nodes from it to the deepest below
   };
 
   void ParseDefinition(const std::string& name, Definition* definition,
