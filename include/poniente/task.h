@@ -37,8 +37,8 @@ struct TaskResult<void> {
 // Threads: runs and resumes on the executor of the coroutine that awaits it,
 //     never inside the call that completed it.
 // Errors: a Status. No function of the library throws through a Task, except
-//     what Asio itself throws in a cancelled coroutine. An exception of a
-//     user's function becomes an Internal status.
+//     what Asio itself throws in a cancelled coroutine, and std::bad_alloc. An
+//     exception of a user's function becomes an Internal status.
 // Cancellation: through the cancellation slot of the outermost co_spawn.
 //     Waits for reads that the kernel is working on, then returns Cancelled. If
 //     Asio notices the cancellation first, its operation_aborted is thrown
@@ -80,8 +80,10 @@ Result RunBlocking(boost::asio::awaitable<Result> task) {
   std::optional<Result> result;
   try {
     internal::RunOnThisThread(internal::Capture(std::move(task), &result));
-  } catch (...) {  // no descriptors left for an event loop
-    return internal::StatusFromException(std::current_exception());
+  } catch (...) {  // no descriptors for an event loop, or no memory for a wait
+    if (!result.has_value()) {
+      return internal::StatusFromException(std::current_exception());
+    }
   }
   // Without a result, the event loop had no memory to continue the task.
   if (!result.has_value()) return internal::OutOfMemory();

@@ -52,11 +52,13 @@ class Notifier {
 
   // Waits until the version is above `seen`.
   Task<> WaitPast(uint64_t seen);
-  // Waits until then, also if it is cancelled. Never fails.
+  // Waits until then, also if it is cancelled, where that does not throw. Never
+  // returns an error.
   Task<> WaitPastToEnd(uint64_t seen);
-  // Returns a wait until then that allocates nothing once it is awaited, by a
-  // coroutine of that executor. It returns false if the slot is told first to
-  // cancel; a slot of none is never told.
+  // Returns a wait until then that throws nothing once it is awaited, by a
+  // coroutine of that executor that is not thrown at by its cancellation. It
+  // returns false if the slot is told first to cancel; a slot of none is never
+  // told.
   boost::asio::awaitable<bool> PreparedWaitPast(
       uint64_t seen, boost::asio::any_io_executor executor,
       boost::asio::cancellation_slot slot);

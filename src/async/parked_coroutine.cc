@@ -21,7 +21,7 @@ namespace poniente::internal {
 namespace asio = boost::asio;
 
 // Attempts to resume, a millisecond apart.
-constexpr int kMaxTries = 10;
+constexpr int kMaxTries = 10'000;
 
 // The coroutines parked on one context. Outlives the context, so that
 // coroutines that come later find it closed.

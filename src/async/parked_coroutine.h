@@ -49,8 +49,9 @@ class ParkedCoroutine {
   void Park(Handler&& handler);
 
   // Posts the coroutine to its executor; its wait returns `notified`. If there
-  // is no memory, tries for a few milliseconds; then throws std::bad_alloc, and
-  // the coroutine is lost.
+  // is no memory, tries for ten seconds; then throws std::bad_alloc, and the
+  // coroutine is dropped, for which Asio needs memory, too: else the process
+  // ends.
   void Resume(bool notified);
 
  private:

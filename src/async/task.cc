@@ -2,14 +2,14 @@
 #include "poniente/task.h"
 
 #include <atomic>
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <memory>
-#include <new>
+#include <utility>
+#include <vector>
 
 #include "async/notifier.h"
 #include "util/fork_count.h"
@@ -87,16 +87,18 @@ class ThreadLoopHolder {
 
 void RunOn(asio::io_context& context, asio::awaitable<void> task) {
   std::exception_ptr thrown;
-  asio::co_spawn(context, std::move(task),
-                 [&thrown](std::exception_ptr e) { thrown = e; });
   context.restart();
-  while (true) {
+  for (bool has_begun = false;;) {
     try {
+      if (!std::exchange(has_begun, true)) {
+        asio::co_spawn(context, std::move(task),
+                       [&thrown](std::exception_ptr e) { thrown = e; });
+      }
       context.run();
       break;
     } catch (...) {
-      // A coroutine could not be suspended or resumed. What is left of it is
-      // posted, and must end before what it has borrowed does.
+      // A coroutine could not be started, suspended or resumed. What is left of
+      // it is posted, and must end before what it has borrowed does.
       thrown = std::current_exception();
     }
   }
@@ -133,10 +135,18 @@ struct Gathering {
   Notifier done;  // once
 };
 
-// Told the status of one task, or destroyed with the task if that is dropped,
-// which happens where there is no memory to start or resume it.
+// Told the status of one task, or destroyed with the task if that is dropped:
+// there was no memory to start or resume it, or its context is destroyed.
 class TaskEnd {
  public:
+  // Where the task is told to end. Here, and not bound to this, so that Asio
+  // tells it without an allocation.
+  using cancellation_slot_type = asio::cancellation_slot;
+  cancellation_slot_type get_cancellation_slot() const noexcept {
+    return all_ == nullptr ? asio::cancellation_slot()
+                           : all_->cancels[task_].slot();
+  }
+
   TaskEnd(std::shared_ptr<Gathering> all, size_t task)
       : all_(std::move(all)), task_(task) {}
   TaskEnd(TaskEnd&&) noexcept = default;
@@ -167,7 +177,7 @@ void Cancel(Gathering& all) {
   for (asio::cancellation_signal& signal : all.cancels) {
     try {
       signal.emit(asio::cancellation_type::terminal);
-    } catch (...) {  // no memory to resume that task, which is dropped
+    } catch (...) {  // no memory to resume that task for long: it is dropped
     }
   }
 }
@@ -194,9 +204,7 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
   co_await asio::this_coro::throw_if_cancelled(false);
   for (size_t i = 0; i < tasks.size(); ++i) {
     try {
-      asio::co_spawn(executor, std::move(tasks[i]),
-                     asio::bind_cancellation_slot(all->cancels[i].slot(),
-                                                  internal::TaskEnd(all, i)));
+      asio::co_spawn(executor, std::move(tasks[i]), internal::TaskEnd(all, i));
     } catch (...) {  // the task is dropped, the others continue
     }
   }

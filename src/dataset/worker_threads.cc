@@ -46,6 +46,14 @@ class ParallelCalls {
       done_.NotifyAll();
     }
   }
+  // Blocks the thread until all workers have ended. Allocates nothing.
+  void Block() {
+    while (true) {
+      const uint64_t seen = done_.version();
+      if (IsDone()) return;
+      done_.BlockPast(seen);
+    }
+  }
   void Stop() { is_stopped_.store(true, std::memory_order_relaxed); }
   bool IsDone() const { return working_.load(std::memory_order_acquire) == 0; }
   Notifier& done() { return done_; }
@@ -81,6 +89,22 @@ class ParallelCalls {
   Mutex mu_;
   size_t failed_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status error_ ABSL_GUARDED_BY(mu_);
+};
+
+// Ends no sooner than the workers do, which call a function of the caller's:
+// also if there is no memory for the coroutine's wait. Blocks the thread then.
+class EndsAfter {
+ public:
+  explicit EndsAfter(ParallelCalls* calls) : calls_(*calls) {}
+  ~EndsAfter() {
+    calls_.Stop();
+    calls_.Block();
+  }
+  EndsAfter(const EndsAfter&) = delete;
+  EndsAfter& operator=(const EndsAfter&) = delete;
+
+ private:
+  ParallelCalls& calls_;
 };
 
 // Waits for all workers, even if the caller is cancelled. Returns whether it
@@ -168,6 +192,7 @@ Task<> WorkerThreads::ForEach(size_t count,
   const size_t workers = std::min<size_t>(count, impl_->threads());
   auto calls = std::make_shared<ParallelCalls>(count, workers, std::move(call));
   impl_->Start(calls, workers);
+  const EndsAfter ends_after(calls.get());
   const bool is_cancelled = co_await WaitForWorkers(calls);
   if (is_cancelled) co_return absl::CancelledError("cancelled by the caller");
   co_return calls->Result(failed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fork() at which no other thread of the process is at work.
+// A fork() while the process's other threads sleep.
 
 #ifndef PONIENTE_TESTS_SUPPORT_QUIET_FORK_H_
 #define PONIENTE_TESTS_SUPPORT_QUIET_FORK_H_
@@ -31,13 +31,16 @@ inline bool OthersSleep() {
   return true;
 }
 
-// Forks once the other threads sleep, which must come to pass. The allocator of
-// AddressSanitizer does not take its locks for a fork(), as the C library's
-// does: while another thread allocates, the child would wait for it for ever.
+// Forks once the other threads have slept for 5 ms; after 10 s in any case. The
+// allocator of AddressSanitizer does not take its locks for a fork(), as the C
+// library's does: while another thread allocates, the child would wait for it
+// for ever. So this is for threads that sleep for much longer than that.
 inline pid_t QuietFork() {
   // A thread that sleeps once may wait for a lock; one that still does after
   // that waits for something to happen.
-  for (int quiet = 0; quiet < 5; quiet = OthersSleep() ? quiet + 1 : 0) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int quiet = 0; quiet < 5 && std::chrono::steady_clock::now() < end;
+       quiet = OthersSleep() ? quiet + 1 : 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return ::fork();
