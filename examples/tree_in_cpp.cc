@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run without a TOML file: writes two stores, mixes them with a dataset of
 // the program's own, stops in the middle of the run, and resumes it on other
-// ranks. The tokens are those of a run that was not stopped.
+// ranks. The tokens are those of a run that was not stopped. Then asks of runs
+// what the tool answers about files.
 // docs/tree_in_cpp.md explains each part.
 
+#include <poniente/diff.h>
+#include <poniente/plan.h>
 #include <poniente/poniente.h>
+#include <poniente/trace.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -87,12 +93,48 @@ absl::Status Read(poniente::Loader& loader, uint64_t end_step, Steps* steps) {
   return absl::OkStatus();
 }
 
-absl::Status StopAndResume(const std::string& folder) {
-  absl::Status status = WriteStores(folder);
-  if (!status.ok()) return status;
+// Asks of two runs what the tool answers about two files.
+absl::Status Ask(const poniente::Run& run, const poniente::Run& other) {
+  auto config = poniente::Config::Create(run);
+  if (!config.ok()) return config.status();
+  auto other_config = poniente::Config::Create(other);
+  if (!other_config.ok()) return other_config.status();
+  const poniente::TracedRun traced(*config), other_traced(*other_config);
+
+  auto plan = poniente::MakePlan(*config);  // poniente plan
+  if (!plan.ok()) return plan.status();
+  auto step = traced.Show(30);  // poniente show
+  if (!step.ok()) return step.status();
+  auto readings = traced.FindDocument("web", 17, std::nullopt);  // find
+  if (!readings.ok()) return readings.status();
+  auto diff = poniente::DiffRuns(traced, other_traced, 1'000'000);  // diff
+  if (!diff.ok()) return diff.status();
+
+  std::cout << plan->tokens << " tokens; step 30 begins with "
+            << step->samples[0].source << "; document 17 of web is read "
+            << readings->size() << " times\n";
+  if (diff->compared.first.has_value()) {
+    std::cout << "the other run differs from step "
+              << diff->compared.first->step << " on\n";
+  }
+  return absl::OkStatus();
+}
+
+// Changes a description that is a file, and makes it a file again.
+absl::Status ChangeFile(const std::string& from, const std::string& to) {
+  auto run = poniente::LoadRun(from);
+  if (!run.ok()) return run.status();
+  run->stages.push_back({.start = poniente::Steps(-20), .lr_scale_end = 0.0});
+  auto text = poniente::ToToml(*run);
+  if (!text.ok()) return text.status();
+  std::ofstream(to) << *text;
+  return absl::OkStatus();
+}
+
+absl::Status StopAndResume(const poniente::Run& run) {
+  absl::Status status;
 
   // The whole run, on one rank.
-  const poniente::Run run = DescribeRun(folder);
   auto loader = poniente::OpenLoader(run);
   if (!loader.ok()) return loader.status();
   const uint64_t num_steps = (*loader)->schedule().steps();
@@ -122,13 +164,33 @@ absl::Status StopAndResume(const std::string& folder) {
   return absl::OkStatus();
 }
 
+absl::Status RunAll(const std::string& folder) {
+  absl::Status status = WriteStores(folder);
+  if (!status.ok()) return status;
+  const poniente::Run run = DescribeRun(folder);
+  status = StopAndResume(run);
+  if (!status.ok()) return status;
+  poniente::Run other = run;  // begins its last stage later
+  other.stages[0].start = poniente::Steps(50);
+  status = Ask(run, other);
+  if (!status.ok()) return status;
+  std::ofstream(folder + "/run.toml") << "[data]\nbatch_size = 4\n"
+                                         "seq_len = 16\nsteps = 100\n"
+                                         "path = \"web\"\n";
+  status = ChangeFile(folder + "/run.toml", folder + "/changed.toml");
+  if (!status.ok()) return status;
+  auto changed = poniente::LoadRun(folder + "/changed.toml");
+  if (!changed.ok()) return changed.status();
+  return poniente::OpenLoader(*changed).status();
+}
+
 }  // namespace
 
 int main() {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() /
       ("tree_in_cpp." + std::to_string(getpid()));
-  const absl::Status status = StopAndResume(folder.string());
+  const absl::Status status = RunAll(folder.string());
   std::filesystem::remove_all(folder);
   if (status.ok()) return 0;
   std::cerr << "tree_in_cpp: " << status.message() << '\n';
