@@ -154,16 +154,16 @@ class ItemPrefetch {
 // Threads: batches are made on a thread of the loader's. While no item had to
 //     be waited for, a NextBlocking() that would wait makes batches itself, on
 //     its own thread. So does a Next(), once in a turn of its executor and for
-//     about 1 ms, but only of items that are copied: those of InMemoryDatasets,
-//     below nodes that choose and order them (of NodeRecipes), without
-//     `collate` and `bytes_of`. So these two and the tree's functions may run
-//     on the loader's thread and on that of NextBlocking() at once, as every
-//     dataset allows, and never on the executor of Next(); copy constructors
-//     and index maps may. Items of small batches without functions are moved
-//     into their vectors by whoever takes these. Next() resumes on the executor
-//     of the awaiting coroutine. All members may be called from any thread, but
-//     only one Next() may be in progress; a second one returns
-//     FailedPrecondition.
+//     about 0.5 ms, but only of items that are copied: those of
+//     InMemoryDatasets, below nodes that choose and order them (of
+//     NodeRecipes), without `collate` and `bytes_of`. So these two and the
+//     tree's functions may run on the loader's thread and on that of
+//     NextBlocking() at once, as every dataset allows, and never on the
+//     executor of Next(); copy constructors and index maps may. Items of small
+//     batches without functions are moved into their vectors by whoever takes
+//     these. Next() resumes on the executor of the awaiting coroutine. All
+//     members may be called from any thread, but only one Next() may be in
+//     progress; a second one returns FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the error of the dataset, or by
 //     "collate: " and that of the function; OutOfRange from either becomes
 //     Internal. An exception becomes a status: ResourceExhausted for bad_alloc,

@@ -201,9 +201,11 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 //     order, each as soon as it is complete.
 // End: after the schedule's last step, or where a finite dataset ends, every
 //     further Next() returns OutOfRange.
-// Consumers: coroutines await Next(), other code calls NextBlocking(). Batches
-//     (below) is a range for loops; async_next.h is for Asio's other completion
-//     tokens. Event loops watch ReadyFd() and call TryNext().
+// Consumers: coroutines await Next(), which lets other work of its executor run
+//     before each batch, even if all are ready; other code calls
+//     NextBlocking(). Batches (below) is a range for loops; async_next.h is for
+//     Asio's other completion tokens. Event loops watch ReadyFd() and call
+//     TryNext().
 // Threads: reads on a thread of its own; while batches come from memory, a
 //     NextBlocking() that would wait makes batches itself. Next() resumes on
 //     the executor of the awaiting coroutine. All members may be called from

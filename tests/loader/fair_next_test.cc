@@ -36,34 +36,34 @@ using testing::NumberLoader;
 using testing::Open;
 using testing::OpenItems;
 
-constexpr uint64_t kSteps = 30'000;
+constexpr uint64_t kSteps = 1000;
 
-// Of batches of two samples.
-struct HotRun {
-  uint64_t steps = kSteps;
-  uint32_t prefetch_batches = 64;
-};
-
+// Returns a loader of batches of two samples, which can prefetch all.
 template <class AnyLoader>
-std::unique_ptr<AnyLoader> HotLoader(const HotRun& run = {});
+std::unique_ptr<AnyLoader> OpenHot();
 template <>
-std::unique_ptr<Loader> HotLoader<Loader>(const HotRun& run) {
+std::unique_ptr<Loader> OpenHot() {
   LoaderOptions options;
-  options.prefetch_batches = run.prefetch_batches;
-  return Open(CountingWindows(2 * run.steps, kSeqLen),
-              MakeSchedule(run.steps, 2), options);
+  options.prefetch_batches = kSteps;
+  return Open(CountingWindows(2 * kSteps, kSeqLen), MakeSchedule(kSteps, 2),
+              options);
 }
 template <>
-std::unique_ptr<NumberLoader> HotLoader<NumberLoader>(const HotRun& run) {
-  return OpenItems(Counting(2 * run.steps),
-                   {.batch_size = 2, .prefetch_batches = run.prefetch_batches});
+std::unique_ptr<NumberLoader> OpenHot() {
+  return OpenItems(Counting(2 * kSteps),
+                   {.batch_size = 2, .prefetch_batches = kSteps});
 }
 
-// Takes the first batch, and waits until all others are ready.
+// Returns a loader of which the first batch has been taken, and all others are
+// ready, so that no Next() need wait, whatever the system runs when.
 template <class AnyLoader>
-void MakeAllReady(AnyLoader& loader, uint64_t steps) {
-  ASSERT_THAT(loader.NextBlocking(), IsOk());
-  while (loader.metrics().batches_ready < steps - 1) std::this_thread::yield();
+std::unique_ptr<AnyLoader> HotLoader() {
+  auto loader = OpenHot<AnyLoader>();
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  while (loader->metrics().batches_ready < kSteps - 1) {
+    std::this_thread::yield();
+  }
+  return loader;
 }
 
 template <class AnyLoader>
@@ -71,22 +71,25 @@ class FairNextTest : public ::testing::Test {};
 using AnyLoaders = ::testing::Types<Loader, NumberLoader>;
 TYPED_TEST_SUITE(FairNextTest, AnyLoaders);
 
-// Takes batches until the run ends, or Next() is cancelled.
+// Takes batches until the run ends, or Next() is cancelled, and works with each
+// for so long.
 template <class AnyLoader>
-asio::awaitable<void> TakeAll(AnyLoader& loader, uint64_t* taken) {
+asio::awaitable<void> TakeAll(AnyLoader& loader, uint64_t* taken,
+                              std::chrono::microseconds work = {}) {
   while (true) {
     const auto batch = co_await loader.Next();
     if (!batch.ok()) co_return;
     ++*taken;
+    const auto end = std::chrono::steady_clock::now() + work;
+    while (std::chrono::steady_clock::now() < end) {
+    }
   }
 }
 
-// Lets a timer and the loop share a context of one thread, and returns how
-// often the timer fired while the loop took `kSteps` batches.
 TYPED_TEST(FairNextTest, ATimerFiresWhileBatchesAreReady) {
   asio::io_context context{1};
   const auto loader = HotLoader<TypeParam>();
-  uint64_t taken = 0;
+  uint64_t taken = 1;
   uint64_t ticks = 0;
   uint64_t taken_at_last_tick = 0;
   bool is_over = false;
@@ -102,10 +105,12 @@ TYPED_TEST(FairNextTest, ATimerFiresWhileBatchesAreReady) {
   const auto begin = std::chrono::steady_clock::now();
   asio::co_spawn(context, tick(), asio::detached);
   std::chrono::steady_clock::duration took{};
-  asio::co_spawn(context, TakeAll(*loader, &taken), [&](std::exception_ptr) {
-    is_over = true;
-    took = std::chrono::steady_clock::now() - begin;
-  });
+  asio::co_spawn(context,
+                 TakeAll(*loader, &taken, std::chrono::microseconds(50)),
+                 [&](std::exception_ptr) {
+                   is_over = true;
+                   took = std::chrono::steady_clock::now() - begin;
+                 });
   context.run();
   EXPECT_EQ(taken, kSteps);
   // At least one in ten of those that the time would allow.
@@ -117,7 +122,7 @@ TYPED_TEST(FairNextTest,
            ACancellationThatIsPostedReachesALoopOverReadyBatches) {
   asio::io_context context{1};
   const auto loader = HotLoader<TypeParam>();
-  uint64_t taken = 0;
+  uint64_t taken = 1;
   asio::cancellation_signal cancel;
   asio::co_spawn(context, TakeAll(*loader, &taken),
                  asio::bind_cancellation_slot(cancel.slot(), asio::detached));
@@ -129,20 +134,15 @@ TYPED_TEST(FairNextTest,
   EXPECT_EQ(loader->next_step(), taken);
 }
 
-// No thread makes batches meanwhile, so what the system runs when does not
-// matter.
 TYPED_TEST(FairNextTest, TwoLoadersOnOneThreadTakeTurns) {
-  const HotRun run = {.steps = 1000, .prefetch_batches = 1000};
   asio::io_context context{1};
-  const auto one = HotLoader<TypeParam>(run);
-  const auto other = HotLoader<TypeParam>(run);
-  MakeAllReady(*one, run.steps);
-  MakeAllReady(*other, run.steps);
+  const auto one = HotLoader<TypeParam>();
+  const auto other = HotLoader<TypeParam>();
   uint64_t taken[2] = {1, 1};
   asio::co_spawn(context, TakeAll(*one, &taken[0]), asio::detached);
   asio::co_spawn(context, TakeAll(*other, &taken[1]), asio::detached);
   uint64_t most_apart = 0;
-  while (taken[0] < run.steps || taken[1] < run.steps) {
+  while (taken[0] < kSteps || taken[1] < kSteps) {
     ASSERT_EQ(context.run_one(), 1u);
     most_apart =
         std::max(most_apart, taken[0] > taken[1] ? taken[0] - taken[1]
@@ -150,8 +150,8 @@ TYPED_TEST(FairNextTest, TwoLoadersOnOneThreadTakeTurns) {
   }
   EXPECT_EQ(most_apart, 1u);
   context.run();
-  EXPECT_EQ(taken[0], run.steps);
-  EXPECT_EQ(taken[1], run.steps);
+  EXPECT_EQ(taken[0], kSteps);
+  EXPECT_EQ(taken[1], kSteps);
 }
 
 }  // namespace
