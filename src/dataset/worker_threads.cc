@@ -6,6 +6,7 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,22 +92,6 @@ class ParallelCalls {
   absl::Status error_ ABSL_GUARDED_BY(mu_);
 };
 
-// Ends no sooner than the workers do, which call a function of the caller's:
-// also if there is no memory for the coroutine's wait. Blocks the thread then.
-class EndsAfter {
- public:
-  explicit EndsAfter(ParallelCalls* calls) : calls_(*calls) {}
-  ~EndsAfter() {
-    calls_.Stop();
-    calls_.Block();
-  }
-  EndsAfter(const EndsAfter&) = delete;
-  EndsAfter& operator=(const EndsAfter&) = delete;
-
- private:
-  ParallelCalls& calls_;
-};
-
 // Waits for all workers, even if the caller is cancelled. Returns whether it
 // was.
 asio::awaitable<bool> WaitForWorkers(std::shared_ptr<ParallelCalls> calls) {
@@ -122,8 +107,13 @@ asio::awaitable<bool> WaitForWorkers(std::shared_ptr<ParallelCalls> calls) {
       calls->Stop();
     }
     if (calls->IsDone()) break;
-    absl::Status waited = co_await calls->done().WaitPast(seen);
-    waited.IgnoreError();  // if cancelled, the loop sees it
+    try {
+      absl::Status waited = co_await calls->done().WaitPast(seen);
+      waited.IgnoreError();  // if cancelled, the loop sees it
+    } catch (const std::bad_alloc&) {
+      // The caller owns what the function uses, so it must not go on.
+      calls->Block();
+    }
   }
   co_await asio::this_coro::throw_if_cancelled(throws);
   co_return is_cancelled;
@@ -192,7 +182,6 @@ Task<> WorkerThreads::ForEach(size_t count,
   const size_t workers = std::min<size_t>(count, impl_->threads());
   auto calls = std::make_shared<ParallelCalls>(count, workers, std::move(call));
   impl_->Start(calls, workers);
-  const EndsAfter ends_after(calls.get());
   const bool is_cancelled = co_await WaitForWorkers(calls);
   if (is_cancelled) co_return absl::CancelledError("cancelled by the caller");
   co_return calls->Result(failed);
