@@ -15,6 +15,7 @@
 #include <future>
 #include <utility>
 
+#include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
@@ -66,8 +67,8 @@ void Stop(TrainingRun* run) {
 }
 
 TEST(CancelledStartTest, ARunThatIsStoppedAtOnceHasItsEnd) {
-  const auto loader =
-      Open(CountingWindows(100, kSeqLen), MakeSchedule(1'000'000'000, 1));
+  const auto loader = Open(*Repeat(CountingWindows(100, kSeqLen)),
+                           MakeSchedule(1'000'000'000, 1));
   for (int round = 0; round < 200; ++round) {
     asio::thread_pool pool(2);
     TrainingRun run = {.strand = asio::make_strand(pool),
@@ -81,8 +82,8 @@ TEST(CancelledStartTest, ARunThatIsStoppedAtOnceHasItsEnd) {
 }
 
 TEST(CancelledStartTest, ARunThatIsStoppedBeforeDoesNotStart) {
-  const auto loader =
-      Open(CountingWindows(100, kSeqLen), MakeSchedule(1'000'000'000, 1));
+  const auto loader = Open(*Repeat(CountingWindows(100, kSeqLen)),
+                           MakeSchedule(1'000'000'000, 1));
   asio::thread_pool pool(2);
   TrainingRun run = {.strand = asio::make_strand(pool), .loader = loader.get()};
   Stop(&run);
