@@ -10,7 +10,8 @@
 // there yet. All are brought into the page cache first. Windows have 4096
 // tokens of u16; documents are lognormal, of 600 tokens at the median (sigma
 // 1). A case is a loader with default settings in an endless run, shuffled,
-// whose consumer drops each batch. Baselines, in the same rounds:
+// whose consumer drops each batch; "awaited", it is a coroutine that takes them
+// by Next() (of stores, beside no bar). Baselines, in the same rounds:
 //   memcpy N   copies windows in random order from a mapping of the store's
 //              tokens, all in the page tables, into as many slots of N windows
 //              as the loader has
