@@ -12,9 +12,9 @@ namespace poniente::internal {
 namespace {
 
 // The last error of this thread: a literal, or null if the message is in
-// `text`.
+// `error_text`.
 thread_local const char* literal = "";
-thread_local std::string text;
+thread_local std::string error_text;
 
 static_assert(PONIENTE_OK == static_cast<int>(absl::StatusCode::kOk));
 static_assert(PONIENTE_INVALID_ARGUMENT ==
@@ -37,7 +37,7 @@ int32_t CodeOf(const absl::Status& status) noexcept {
   if (status.ok()) return PONIENTE_OK;
   try {
     const absl::string_view message = status.message();
-    text.assign(message.data(), message.size());
+    error_text.assign(message.data(), message.size());
     literal = nullptr;
   } catch (...) {
     literal = "out of memory for the text of an error";
@@ -62,7 +62,7 @@ int32_t CodeOfException() noexcept {
 }
 
 const char* LastError() noexcept {
-  return literal != nullptr ? literal : text.c_str();
+  return literal != nullptr ? literal : error_text.c_str();
 }
 
 absl::Status GiveText(std::string_view from, char** out) {

@@ -35,8 +35,10 @@ uint64_t Greatest(const std::byte* from, size_t count) {
   const auto* ids =
       reinterpret_cast<const typename Unaligned<From>::Type*>(from);
   From greatest = 0;
-  for (size_t i = 0; i < count; ++i)
-    greatest = std::max<From>(greatest, ids[i]);
+  for (size_t i = 0; i < count; ++i) {
+    const From id = ids[i];  // a reference to it would have to be aligned
+    greatest = std::max(greatest, id);
+  }
   return greatest;
 }
 

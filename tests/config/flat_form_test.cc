@@ -190,6 +190,21 @@ TEST_F(FlatFormTest, OneSourceNeedsNoList) {
                         HasSubstr("state data.batch_size"))));
 }
 
+TEST_F(FlatFormTest, ANumberOfDevicesThatIsNoIntegerIsNotStated) {
+  for (const char* ranks : {"1e308", "nan", "2.5", "'2'", "0"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Config config,
+        Parse(absl::StrCat("[train]\nbatch_size = 4\nseq_len = 20\n"
+                           "max_steps = 9\n[distributed]\ndp_shard = 2\n"
+                           "dp_replicate = ",
+                           ranks, "\n[data]\ndataset_path = 'a'\n")));
+    EXPECT_EQ(config.schedule().At(0).batch_size, 8u) << ranks;
+    EXPECT_THAT(config.warnings(),
+                ElementsAre(HasSubstr("devices is not stated")))
+        << ranks;
+  }
+}
+
 // Its own defaults, stated.
 TEST_F(FlatFormTest, BlankTextsAreNoKeys) {
   ASSERT_OK_AND_ASSIGN(

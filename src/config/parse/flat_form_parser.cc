@@ -187,9 +187,11 @@ void AdoptFirstPhase(Run* run) {
 uint64_t DataParallelRanks(const toml::table& root, bool* is_known) {
   uint64_t ranks = 1;
   for (const char* key : {"dp_shard", "dp_replicate"}) {
-    const auto stated = root["distributed"][key].value<int64_t>();
+    const auto stated = root["distributed"][key];
     const int64_t usual = key == std::string_view("dp_replicate") ? 1 : -1;
-    const int64_t value = stated.value_or(usual);
+    // Exact: value() would cast a float of any size.
+    const int64_t value =
+        stated ? stated.value_exact<int64_t>().value_or(-1) : usual;
     if (value > 0 && value <= 1'000'000) {
       ranks *= static_cast<uint64_t>(value);
     } else {

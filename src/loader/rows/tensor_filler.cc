@@ -54,8 +54,8 @@ absl::Status CheckLossWeights(const DatasetTree& tree,
           absl::StrCat("the loss weight of '", node,
                        "' must be finite and at least 0, got ", weight));
     }
-    const auto is_below = [&node = node](const std::string& path) {
-      return IsAtOrBelow(path, node);
+    const auto is_below = [&above = node](const std::string& path) {
+      return IsAtOrBelow(path, above);
     };
     if (std::none_of(paths.begin(), paths.end(), is_below)) {
       return absl::InvalidArgumentError(absl::StrCat(

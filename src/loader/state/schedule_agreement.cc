@@ -167,7 +167,7 @@ absl::Status CheckShares(const Schedule& schedule, const StagePlan& planned,
           kRemedy));
     }
     constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
-    const auto next = [kNever](const StagePlan& plan, size_t stage) {
+    const auto next = [](const StagePlan& plan, size_t stage) {
       return stage + 1 < plan.stages() ? plan.stage_start(stage + 1) : kNever;
     };
     start = std::min(next(planned, p), next(mixed, m));
