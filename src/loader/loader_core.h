@@ -155,7 +155,9 @@ class Loader::Core {
   void UpdateReadyEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Deliver(uint64_t generation, Ready* ready);
   void TakeBack(uint64_t generation, ReadySteps::node_type taken);
-  uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns how many steps from this one on have a batch that is ready.
+  uint64_t NumReady(uint64_t from_step = 0) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts as many fetches as there is memory for. If memory runs out,
   // Next() tries again.

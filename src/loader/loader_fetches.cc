@@ -68,10 +68,10 @@ void Loader::Core::Stop() {
   ready_event_.reset();
 }
 
-uint64_t Loader::Core::NumReady() const {
+uint64_t Loader::Core::NumReady(uint64_t from_step) const {
   uint64_t ready = 0;
-  for (const auto& [step, one] : ready_) {
-    ready += EndOf(one.fetched, true) == FetchEnd::kReady ? 1 : 0;
+  for (auto one = ready_.lower_bound(from_step); one != ready_.end(); ++one) {
+    ready += EndOf(one->second.fetched, true) == FetchEnd::kReady ? 1 : 0;
   }
   return ready;
 }

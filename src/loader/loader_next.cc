@@ -175,8 +175,9 @@ void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
   if (window_.IsWanted(taken.key(), generation)) {
     ready_.insert(std::move(taken));
     UpdateReadyEvent();
-  } else {
-    counters_.Dropped();
+  } else if (EndOf(taken.mapped().fetched, true) ==
+             internal::FetchEnd::kReady) {
+    counters_.Dropped(1);
   }
 }
 

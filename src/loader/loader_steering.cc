@@ -257,8 +257,8 @@ void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
   MutexLock lock(&mu_);
   oldest = std::exchange(edition_before_, std::move(edition_));
   edition_ = std::move(edition);
-  const uint64_t arrived = window_.Change(step);
-  for (uint64_t i = 0; i < arrived; ++i) counters_.Dropped();
+  window_.Change(step);
+  counters_.Dropped(NumReady(step));
   ready_.erase(ready_.lower_bound(step), ready_.end());
   PostCancelStale();
 }

@@ -91,13 +91,11 @@ class PrefetchWindow {
   uint64_t GenerationOfNext() const { return started_.front().generation; }
 
   // Forgets the started steps from `step` on, and the end of the run: they are
-  // others now. Returns how many of them had arrived.
-  uint64_t Change(uint64_t step) {
-    uint64_t arrived = 0;
+  // others now.
+  void Change(uint64_t step) {
     while (!started_.empty() && next_ + started_.size() > step) {
       if (started_.back().has_arrived) {
         bytes_ -= started_.back().bytes;
-        ++arrived;
       } else {
         ++stale_;
       }
@@ -105,7 +103,6 @@ class PrefetchWindow {
     }
     ++generation_;
     end_.reset();
-    return arrived;
   }
 
   // Forgets all started steps and begins again at `step`.

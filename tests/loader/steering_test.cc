@@ -21,6 +21,7 @@
 #include "poniente/flat_mixture.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
+#include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "tests/loader/open_loader.h"
 #include "tests/loader/ready_fd.h"
@@ -261,6 +262,37 @@ TEST(SteeringTest, BatchesThatHaveBegunMayBeKept) {
   const Rows rest = Read(*kept, UINT64_MAX);
   rows.insert(rows.end(), rest.begin(), rest.end());
   EXPECT_EQ(All(tree, kept->journal()), rows);
+}
+
+TEST(SteeringTest, AStepThatFailedIsNoBatchThatAChangeDrops) {
+  const SteeredTree tree(200, 32);  // each step is a block, and begins with web
+  const auto gone =
+      Map<TokenWindow>("gone", CountingWindows(300, kSeqLen, 0),
+                       [](TokenWindow) -> absl::StatusOr<TokenWindow> {
+                         return absl::UnavailableError("gone");
+                       });
+  ASSERT_OK_AND_ASSIGN(const auto root,
+                       MixtureDataset<TokenWindow>::Create(
+                           {{.name = "web", .dataset = gone, .weight = 0.5},
+                            {.name = "code",
+                             .dataset = CountingWindows(70, kSeqLen, 3),
+                             .weight = 0.3},
+                            {.name = "mixed",
+                             .dataset = CountingWindows(40, kSeqLen, 7),
+                             .weight = 0.2}},
+                           tree.Plan().mixture_options()));
+  LoaderOptions options;
+  options.prefetch_batches = 4;
+  ASSERT_OK_AND_ASSIGN(const auto loader,
+                       Loader::Create(root, tree.Plan(), options));
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("gone")));
+  while (loader->metrics().fetch_errors < 3 ||
+         loader->metrics().batches_under_way > 0) {
+    std::this_thread::yield();
+  }
+  ASSERT_THAT(loader->Steer(RunChange::Weights({{"code", 3}})), IsOk());
+  EXPECT_EQ(loader->metrics().batches_dropped, 0u);
 }
 
 TEST(SteeringTest, RanksSteerByOneLine) {

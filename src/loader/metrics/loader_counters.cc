@@ -108,9 +108,9 @@ void LoaderCounters::Restarted(uint64_t ready_batches) {
   counted_.batches_dropped += ready_batches;
 }
 
-void LoaderCounters::Dropped() {
+void LoaderCounters::Dropped(uint64_t batches) {
   MutexLock lock(&mu_);
-  ++counted_.batches_dropped;
+  counted_.batches_dropped += batches;
 }
 
 double LoaderCounters::Fetching(Clock::time_point now) const {

@@ -68,8 +68,8 @@ class LoaderCounters {
   // Call it when the loader restarts. The next batch counts as a first one
   // again, and `ready_batches` that were ready are dropped.
   void Restarted(uint64_t ready_batches);
-  // Counts a batch that was ready but is no longer wanted.
-  void Dropped();
+  // Counts batches that were ready but are no longer wanted.
+  void Dropped(uint64_t batches);
 
   // Call these two when a batch begins to be made and when that ends.
   // `batches`: the number that were made together.
