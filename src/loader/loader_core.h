@@ -127,6 +127,8 @@ class Loader::Core {
   struct Ready {
     Fetched fetched;
     internal::LoaderCounters::Clock::time_point since;
+    // Neither an error nor the end of the run.
+    bool has_batch() const { return fetched.ok() && fetched->has_value(); }
   };
   using ReadySteps = std::map<uint64_t, Ready>;
   // A fetch in progress. Holds all memory that its end needs, so that its

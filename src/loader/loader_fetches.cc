@@ -71,7 +71,7 @@ void Loader::Core::Stop() {
 uint64_t Loader::Core::NumReady(uint64_t from_step) const {
   uint64_t ready = 0;
   for (auto one = ready_.lower_bound(from_step); one != ready_.end(); ++one) {
-    ready += EndOf(one->second.fetched, true) == FetchEnd::kReady ? 1 : 0;
+    ready += one->second.has_batch() ? 1 : 0;
   }
   return ready;
 }

@@ -175,8 +175,7 @@ void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
   if (window_.IsWanted(taken.key(), generation)) {
     ready_.insert(std::move(taken));
     UpdateReadyEvent();
-  } else if (EndOf(taken.mapped().fetched, true) ==
-             internal::FetchEnd::kReady) {
+  } else if (taken.mapped().has_batch()) {
     counters_.Dropped(1);
   }
 }

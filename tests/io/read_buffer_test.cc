@@ -237,7 +237,6 @@ TEST(SharedReadBufferTest, BuffersOfABatchLieInTheSameHugePage) {
   EXPECT_LT(MappedBytes(), before + 3 * kHugePage);
 }
 
-// Every buffer has its own bytes, zeros at first, whatever was given back.
 // If each byte is the one after it, all are the first: in one call, as a loop
 // over these many bytes takes minutes under TSan.
 bool AllAre(std::span<const std::byte> bytes, std::byte value) {
@@ -245,6 +244,7 @@ bool AllAre(std::span<const std::byte> bytes, std::byte value) {
          std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
 }
 
+// Every buffer has its own bytes, zeros at first, whatever was given back.
 TEST(SharedReadBufferTest, BuffersOfAllSizesComeAndGo) {
   std::mt19937_64 random(17);
   const uint64_t before = MappedBytes();

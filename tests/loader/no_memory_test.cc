@@ -274,7 +274,6 @@ TEST(NoMemoryTasksTest, ZipOfParallelMaps) {
   constexpr int64_t kMany = 1'000'000;
   ASSERT_THAT(run(kMany), IsOk());
   const int64_t usual = kMany - left;
-  EXPECT_GT(usual, 40);
   // Some runs make a few more or fewer, as their threads meet at other moments:
   // all have been failed when ten runs in a row have made no more.
   int64_t number = 0;
@@ -291,6 +290,7 @@ TEST(NoMemoryTasksTest, ZipOfParallelMaps) {
     EXPECT_TRUE(left < 0 && absl::IsResourceExhausted(items.status()))
         << items.status();
   }
+  EXPECT_GT(number, 50);
   EXPECT_GE(number, usual);
   EXPECT_GT(errors, number / 4);
 }
