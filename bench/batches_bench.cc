@@ -11,7 +11,7 @@
 // tokens of u16; documents are lognormal, of 600 tokens at the median (sigma
 // 1). A case is a loader with default settings in an endless run, shuffled,
 // whose consumer drops each batch; "awaited", it is a coroutine that takes them
-// by Next() (of stores, beside no bar). Baselines, in the same rounds:
+// by Next() (of stores). Baselines, in the same rounds:
 //   memcpy N   copies windows in random order from a mapping of the store's
 //              tokens, all in the page tables, into as many slots of N windows
 //              as the loader has
@@ -189,6 +189,16 @@ MakeBar AtLeast(const std::string& name, const std::string& baseline,
   };
 }
 
+// Of batches of one window, the time; of larger ones, a share of the
+// baseline's rate.
+MakeBar RateOrTime(const std::string& name, const std::string& baseline,
+                   size_t windows) {
+  if (windows > 1) return AtLeast(name, baseline, windows < 64 ? 0.7 : 0.9);
+  return [=](const Comparison& comparison) {
+    return comparison.TimeBar(name, kMostMicroseconds);
+  };
+}
+
 // Batches on the host beside plain loops.
 void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
                   Comparison* comparison, std::vector<MakeBar>* bars) {
@@ -204,13 +214,7 @@ void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
       comparison->Add(name, copies, [=, &options, &kind] {
         return MeasureLoader(options, kind, windows, {});
       });
-      if (windows == 1) {
-        bars->push_back([=](const Comparison& done) {
-          return done.TimeBar(name, kMostMicroseconds);
-        });
-      } else {
-        bars->push_back(AtLeast(name, copies, windows < 64 ? 0.7 : 0.9));
-      }
+      bars->push_back(RateOrTime(name, copies, windows));
       comparison->Add(name + " tensors", arrays, [=, &options, &kind] {
         return MeasureLoader(options, kind, windows, kAllTensors);
       });
@@ -219,6 +223,7 @@ void AddHostCases(const Options& options, const std::vector<Kind>& kinds,
       comparison->Add(name + " awaited", copies, [=, &options, &kind] {
         return MeasureLoader(options, kind, windows, {.is_awaited = true});
       });
+      bars->push_back(RateOrTime(name + " awaited", copies, windows));
     }
   }
 }

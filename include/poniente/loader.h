@@ -206,8 +206,10 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 //     NextBlocking(). Batches (below) is a range for loops; async_next.h is for
 //     Asio's other completion tokens. Event loops watch ReadyFd() and call
 //     TryNext().
-// Threads: reads on a thread of its own; while batches come from memory, a
-//     NextBlocking() that would wait makes batches itself. Next() resumes on
+// Threads: reads on a thread of its own. While batches come from memory, a
+//     NextBlocking() that would wait makes batches itself; for a Next() or
+//     TryNext() that finds none, a second thread of the loader's makes batches
+//     of 64 KiB and more, unless there is one core only. Next() resumes on
 //     the executor of the awaiting coroutine. All members may be called from
 //     any thread, but only one Next() may be in progress; a second one returns
 //     FailedPrecondition.

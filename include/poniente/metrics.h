@@ -92,9 +92,10 @@ struct LoaderMetrics {
   double decode_seconds = 0;
   // Time during which a fetch was in progress.
   double fetching_seconds = 0;
-  // CPU time of the loader's thread, plus the time in which NextBlocking() made
-  // batches itself. Without the threads that make tensors of large batches, and
-  // the one that makes half of the reads of cold files.
+  // CPU time of the loader's thread, plus the time in which NextBlocking(), or
+  // the loader's second thread for a Next(), made batches from memory. Without
+  // the threads that make tensors of large batches, and the one that makes half
+  // of the reads of cold files.
   double cpu_seconds = 0;
   // How much of it the loader's thread was in the kernel, where reads through
   // the page cache take most of their time. In steps of 10 ms (0 if Linux does

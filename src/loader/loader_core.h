@@ -27,6 +27,7 @@
 #include "dataset/steering/steered_run.h"
 #include "io/files/ready_event.h"
 #include "loader/batch_assembler.h"
+#include "loader/helper_thread.h"
 #include "loader/metrics/loader_counters.h"
 #include "loader/metrics/loader_reports.h"
 #include "loader/metrics/reader_totals.h"
@@ -42,9 +43,10 @@
 namespace poniente {
 
 // The loader's state, shared with the Next() calls that are still awaited.
-// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`. A
+// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
+// While batches come from memory, a consumer that waits for one has help: a
 // thread that is blocked in NextBlocking() takes fetches from the same queue,
-// while batches come from memory.
+// and a thread of the loader's does for a coroutine.
 class Loader::Core {
  public:
   // `run` is under the entries of options.journal.
@@ -142,9 +144,9 @@ class Loader::Core {
     uint64_t generation;
     bool is_stale = false;  // once begun: was not wanted any more then
     bool is_cancelled = false;
-    // Made by a consumer that waits, on its thread; not cancelled, as signals
-    // may be emitted on the loader's thread only.
-    bool is_of_consumer = false;
+    // Not on the loader's thread; not cancelled, as signals may be emitted
+    // there only.
+    bool is_of_helper = false;
     internal::LoaderCounters::Clock::time_point began;
     boost::asio::cancellation_signal cancel;
     internal::FetchTimes times;
@@ -174,9 +176,11 @@ class Loader::Core {
   void LaunchNext();
   void Launch(boost::asio::io_context* context,
               std::list<Fetch>::iterator fetch);
-  bool MayFetchHere() const;
-  bool FetchHere();
-  void CountConsumerFetch(const Fetch& fetch);
+  bool MayHelp() const;
+  bool Help(boost::asio::io_context* context);
+  void CallHelper();
+  void CallHelperIfNoneIsReady();
+  void CountHelpersFetch(const Fetch& fetch);
   boost::asio::awaitable<void> Run(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   void End(std::list<Fetch>::iterator fetch);
@@ -277,8 +281,11 @@ class Loader::Core {
   internal::LoaderReports reports_;
 
   internal::PrefetchThread thread_;
-  // The event loop of the consumer's own fetches, which seldom need one.
+  // The event loops of the fetches of a blocked consumer and of the helper,
+  // which seldom need one.
   boost::asio::io_context consumer_context_{1};
+  boost::asio::io_context helper_context_{1};
+  internal::HelperThread helper_;
 
   internal::ShortSpin next_spin_;  // used by the Next() in progress
   // Fetches started so far that are left to the loader's thread, and those of

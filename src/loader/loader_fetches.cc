@@ -26,6 +26,8 @@ constexpr uint64_t kCalmFetches = 8;
 // Reads that take longer than this do not copy from memory alone.
 constexpr std::chrono::nanoseconds kLongestCopy = std::chrono::milliseconds(2);
 constexpr std::chrono::nanoseconds kLongestCopyOfByte{2};
+// Batches of fewer bytes are made sooner than a third thread is told of them.
+constexpr uint64_t kLeastHelped = uint64_t{64} << 10;
 
 }  // namespace
 
@@ -49,6 +51,7 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
                    },
                .on_wait = nullptr,
                .on_loss = [this] { Break(); }}),
+      helper_([this] { return Help(&helper_context_); }),
       window_(options_.start_step, options_.prefetch_batches,
               options_.prefetch_bytes),
       opener_(options_.component_opener),
@@ -63,6 +66,7 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
 void Loader::Core::Stop() {
   slots_->OnReturn(nullptr);
   CloseAndCancel();
+  helper_.Join();
   thread_.Join();
   MutexLock lock(&mu_);
   ready_event_.reset();
@@ -147,7 +151,7 @@ void Loader::Core::LaunchNext() {
   {
     MutexLock lock(&mu_);
     fetch = BeginFetch();
-    if (fetch == under_way_.end()) return;  // the consumer has made it
+    if (fetch == under_way_.end()) return;  // a helper has made it
   }
   const EditionPtr edition = fetch->edition;
   const uint32_t others = edition->assembler.num_under_way();
@@ -188,7 +192,7 @@ asio::awaitable<void> Loader::Core::Run(std::list<Fetch>::iterator fetch) {
   Fetched fetched = std::optional<Batch>();
   try {
     fetched = co_await fetch->edition->assembler.Assemble(
-        fetch->step(), /*may_hand_over=*/!fetch->is_of_consumer, &fetch->times);
+        fetch->step(), /*may_hand_over=*/!fetch->is_of_helper, &fetch->times);
   } catch (...) {
     fetched = internal::ErrorOfNode(*fetch->edition->run.dataset,
                                     std::current_exception());
@@ -198,7 +202,7 @@ asio::awaitable<void> Loader::Core::Run(std::list<Fetch>::iterator fetch) {
 
 // Batches come from memory, and no code but the library's makes them or decides
 // when they may be made.
-bool Loader::Core::MayFetchHere() const {
+bool Loader::Core::MayHelp() const {
   if (calm_fetches_.load(std::memory_order_relaxed) < kCalmFetches) {
     return false;
   }
@@ -211,36 +215,54 @@ bool Loader::Core::MayFetchHere() const {
   }
 }
 
-// On the thread of the one NextBlocking(), instead of waiting: makes the first
-// batch that the loader's thread has not begun. Returns whether there was one.
-bool Loader::Core::FetchHere() {
-  if (!MayFetchHere()) return false;
+// On a thread other than the loader's, to which `context` belongs: makes the
+// first batch that no thread has begun. Returns whether there was one.
+bool Loader::Core::Help(asio::io_context* context) {
+  if (!MayHelp()) return false;
   std::list<Fetch>::iterator fetch;
   {
     MutexLock lock(&mu_);
     fetch = BeginFetch();
     if (fetch == under_way_.end()) return false;
-    fetch->is_of_consumer = true;
+    fetch->is_of_helper = true;
     // Under the lock: else the loader's thread would wait for this fetch.
     launched_.fetch_sub(1, std::memory_order_relaxed);
   }
   try {
-    Launch(&consumer_context_, fetch);
-    consumer_context_.restart();
-    consumer_context_.run();
+    Launch(context, fetch);
+    context->restart();
+    context->run();
   } catch (const std::bad_alloc&) {  // of Asio, which has lost the fetch
     Break();
   }
   return true;
 }
 
-void Loader::Core::CountConsumerFetch(const Fetch& fetch) {
+// For a consumer that waits, but whose thread has other work.
+void Loader::Core::CallHelper() {
+  {
+    MutexLock lock(&mu_);
+    if (queued_.empty() || queued_.front().bytes < kLeastHelped) return;
+  }
+  if (MayHelp()) helper_.Call();
+}
+
+// A consumer that waits for the descriptor does not ask until there is a batch.
+void Loader::Core::CallHelperIfNoneIsReady() {
+  {
+    MutexLock lock(&mu_);
+    if (IsReady()) return;
+  }
+  CallHelper();
+}
+
+void Loader::Core::CountHelpersFetch(const Fetch& fetch) {
   const auto took = LoaderCounters::Clock::now() - fetch.began;
   const auto copying = kLongestCopy + fetch.bytes * kLongestCopyOfByte;
   if (fetch.times.read > copying) {  // it waited for the disk after all
     calm_fetches_.store(0, std::memory_order_relaxed);
   } else {
-    counters_.ComputedByConsumer(took);
+    counters_.ComputedElsewhere(took);
   }
 }
 
@@ -266,8 +288,8 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
     // The counters read it after the run has changed, too.
     fetch->times.datasets = {edition, fetch->times.datasets.get()};
   }
-  if (fetch->is_of_consumer) {
-    CountConsumerFetch(*fetch);
+  if (fetch->is_of_helper) {
+    CountHelpersFetch(*fetch);
   } else {
     ++arrived_;
     calm_fetches_.fetch_add(1, std::memory_order_relaxed);
@@ -326,7 +348,7 @@ void Loader::Core::CancelStale() {
       MutexLock lock(&mu_);
       for (Fetch& fetch : under_way_) {
         if (!window_.IsWanted(fetch.step(), fetch.generation) &&
-            !fetch.is_cancelled && !fetch.is_of_consumer) {
+            !fetch.is_cancelled && !fetch.is_of_helper) {
           stale = &fetch;
         }
       }

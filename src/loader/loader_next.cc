@@ -209,6 +209,7 @@ Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
     const absl::StatusOr<bool> is_there = core->TakeReady(offer->get());
     if (!is_there.ok()) co_return is_there.status();
     if (*is_there) co_return *std::move(offer);
+    core->CallHelper();
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
   }
@@ -224,7 +225,7 @@ absl::StatusOr<Batch> Loader::Core::NextBlocking(NextTicket asked) try {
     PONIENTE_ASSIGN_OR_RETURN(const bool is_there,
                               core->TakeReady(offer.get()));
     if (is_there) return offer->Accept();
-    if (core->FetchHere()) continue;
+    if (core->Help(&core->consumer_context_)) continue;
     if (core->next_spin_.Wait(
             [core, seen] { return core->changed_.version() != seen; })) {
       continue;
@@ -240,10 +241,15 @@ std::optional<absl::StatusOr<Batch>> Loader::Core::TryNext(
     NextTicket asked) try {
   const absl::StatusOr<std::unique_ptr<Offer>> offer = Ask(std::move(asked));
   if (!offer.ok()) return offer.status();
-  const absl::StatusOr<bool> is_there =
-      (*offer)->core()->TakeReady(offer->get());
+  Core* const core = (*offer)->core();
+  const absl::StatusOr<bool> is_there = core->TakeReady(offer->get());
   if (!is_there.ok()) return is_there.status();
-  if (*is_there) return (*offer)->Accept();
+  if (*is_there) {
+    absl::StatusOr<Batch> batch = (*offer)->Accept();
+    core->CallHelperIfNoneIsReady();
+    return batch;
+  }
+  core->CallHelper();
   (*offer)->LetConsumerWait();
   return std::nullopt;
 } catch (...) {

@@ -1,39 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer that is blocked in NextBlocking() makes batches itself, while they
-// come from memory. Whoever makes them, they are the same.
+// While batches come from memory, a consumer that waits has help: blocked in
+// NextBlocking(), it makes batches itself; for a coroutine, or an event loop,
+// a second thread does. Whoever makes them, they are the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
+#include "poniente/mapped_dataset.h"
 #include "poniente/transforms.h"
+#include "tests/loader/ready_fd.h"
 #include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
+#include "util/mutex.h"
+#include "util/usable_cores.h"
 
 namespace poniente {
 namespace {
 
+using internal::Mutex;
+using internal::MutexLock;
 using testing::FileWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::TempDir;
 
 constexpr uint32_t kWindow = 64;
-constexpr uint64_t kBatch = 3;
-constexpr uint64_t kSteps = 4000;
+constexpr uint64_t kSmall = 3;
+// 64 KiB, from where on a second thread is told of batches.
+constexpr uint64_t kLarge = 1024;
+constexpr std::chrono::seconds kLongest{60};
 
-class ConsumerFetchTest : public ::testing::Test {
+// Which threads have looked where items lie, as they do to make a batch.
+class WatchedWindows final : public FileWindows {
+ public:
+  using FileWindows::FileWindows;
+
+  FileRange Locate(uint64_t item, uint32_t begin,
+                   uint32_t count) const override {
+    {
+      MutexLock lock(&mu_);
+      makers_.insert(std::this_thread::get_id());
+    }
+    return FileWindows::Locate(item, begin, count);
+  }
+  std::set<std::thread::id> makers() const {
+    MutexLock lock(&mu_);
+    return makers_;
+  }
+
+ private:
+  mutable Mutex mu_;
+  mutable std::set<std::thread::id> makers_ ABSL_GUARDED_BY(mu_);
+};
+
+// How a consumer takes the next batch.
+absl::StatusOr<Batch> Block(Loader& loader) { return loader.NextBlocking(); }
+absl::StatusOr<Batch> Await(Loader& loader) {
+  return RunBlocking(loader.Next());
+}
+// As an event loop: when the descriptor says so.
+absl::StatusOr<Batch> Poll(Loader& loader) {
+  const int fd = testing::ReadyFdOf(loader);
+  while (testing::IsReadable(fd, testing::kLost)) {
+    auto batch = loader.TryNext();
+    if (batch.has_value()) return *std::move(batch);
+  }
+  return absl::DeadlineExceededError("no batch was announced");
+}
+
+struct Way {
+  std::string name;
+  absl::StatusOr<Batch> (*take)(Loader& loader);
+  uint64_t batch_size;
+  uint64_t steps;
+};
+
+class ConsumerFetchTest : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
     std::string bytes(kWindow * 1000, '\0');
@@ -43,16 +101,34 @@ class ConsumerFetchTest : public ::testing::Test {
     auto reader =
         ByteReader::Open({folder_.path("ids")}, {.backend = IoBackend::kMmap});
     ASSERT_THAT(reader, IsOk());
-    reader_ = *reader;
+    windows_ = std::make_shared<WatchedWindows>(*reader, kWindow);
+    reference_windows_ = std::make_shared<FileWindows>(*reader, kWindow);
   }
 
   std::unique_ptr<Loader> OpenLoader(uint32_t prefetch) const {
-    const auto windows = std::make_shared<FileWindows>(reader_, kWindow);
+    return Open(windows_, prefetch);
+  }
+  // Makes all batches on its own thread, because a function makes the items.
+  std::unique_ptr<Loader> OpenReference() const {
+    return Open(Map<TokenWindow>("same", reference_windows_,
+                                 [](TokenWindow window) { return window; }),
+                4);
+  }
+  absl::StatusOr<Batch> Take(Loader& loader) const {
+    return GetParam().take(loader);
+  }
+  uint64_t steps() const { return GetParam().steps; }
+
+  std::shared_ptr<const WatchedWindows> windows_;
+
+ private:
+  static std::unique_ptr<Loader> Open(DatasetPtr<TokenWindow> windows,
+                                      uint32_t prefetch) {
     ScheduleOptions options;
-    options.batch_size = kBatch;
+    options.batch_size = GetParam().batch_size;
     options.seq_len = kWindow;
-    options.steps = kSteps;
-    auto shuffled = Shuffle<TokenWindow>(DatasetPtr<TokenWindow>(windows), 7);
+    options.steps = GetParam().steps;
+    auto shuffled = Shuffle<TokenWindow>(std::move(windows), 7);
     EXPECT_THAT(shuffled, IsOk());
     auto endless = Repeat<TokenWindow>(*shuffled);
     EXPECT_THAT(endless, IsOk());
@@ -66,8 +142,18 @@ class ConsumerFetchTest : public ::testing::Test {
   }
 
   TempDir folder_;
-  std::shared_ptr<const ByteReader> reader_;
+  DatasetPtr<TokenWindow> reference_windows_;
 };
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, ConsumerFetchTest,
+    ::testing::Values(Way{"blocked", Block, kSmall, 4000},
+                      Way{"blocked_large", Block, kLarge, 120},
+                      Way{"awaited", Await, kSmall, 1000},
+                      Way{"awaited_large", Await, kLarge, 120},
+                      Way{"polled", Poll, kSmall, 1000},
+                      Way{"polled_large", Poll, kLarge, 120}),
+    [](const auto& way) { return way.param.name; });
 
 void ExpectSame(const Batch& batch, const Batch& expected) {
   ASSERT_EQ(batch.step(), expected.step());
@@ -80,46 +166,65 @@ void ExpectSame(const Batch& batch, const Batch& expected) {
   ASSERT_TRUE(std::equal(ids.begin(), ids.end(), wanted.begin(), wanted.end()));
 }
 
-// Next() never makes a batch on the caller's thread.
-TEST_F(ConsumerFetchTest, BatchesAreThoseThatTheLoadersThreadMakes) {
+TEST_P(ConsumerFetchTest, BatchesAreThoseThatTheLoadersThreadMakes) {
   for (const uint32_t prefetch : {1u, 2u, 4u, 9u}) {
     SCOPED_TRACE(prefetch);
     const auto loader = OpenLoader(prefetch);
-    const auto reference = OpenLoader(4);
-    for (uint64_t step = 0; step < kSteps; ++step) {
-      const auto batch = loader->NextBlocking();
+    const auto reference = OpenReference();
+    for (uint64_t step = 0; step < steps(); ++step) {
+      const auto batch = Take(*loader);
       ASSERT_THAT(batch, IsOk());
       const auto expected = RunBlocking(reference->Next());
       ASSERT_THAT(expected, IsOk());
       ASSERT_NO_FATAL_FAILURE(ExpectSame(*batch, *expected));
     }
-    EXPECT_THAT(
-        loader->NextBlocking(),
-        testing::StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("ended")));
+    EXPECT_THAT(Take(*loader), testing::StatusIs(absl::StatusCode::kOutOfRange,
+                                                 HasSubstr("ended")));
     const LoaderMetrics metrics = loader->metrics();
-    EXPECT_EQ(metrics.steps, kSteps);
-    EXPECT_EQ(metrics.batches_fetched, kSteps);
+    EXPECT_EQ(metrics.steps, steps());
+    EXPECT_EQ(metrics.batches_fetched, steps());
   }
 }
 
-TEST_F(ConsumerFetchTest, ASeekFromAnotherThreadDropsWhatTheConsumerMakes) {
+// A second thread helps a consumer whose own has other work, if batches are
+// large enough to be worth it.
+TEST_P(ConsumerFetchTest, WhoMakesBatches) {
+  const std::thread::id consumer = std::this_thread::get_id();
+  const bool is_blocked = GetParam().take == &Block;
+  const bool has_helper = !is_blocked && GetParam().batch_size == kLarge &&
+                          internal::UsableCores() > 1;
+  const size_t num_makers = is_blocked || has_helper ? 2 : 1;
   const auto loader = OpenLoader(4);
-  const auto reference = OpenLoader(1);
+  const auto give_up = std::chrono::steady_clock::now() + kLongest;
+  do {  // until the second has had a turn on a busy machine
+    ASSERT_THAT(loader->Seek(0), IsOk());
+    for (uint64_t step = 0; step < steps(); ++step) {
+      ASSERT_THAT(Take(*loader), IsOk());
+    }
+  } while (windows_->makers().size() < num_makers &&
+           std::chrono::steady_clock::now() < give_up);
+  const std::set<std::thread::id> makers = windows_->makers();
+  EXPECT_EQ(makers.size(), num_makers);
+  EXPECT_EQ(makers.contains(consumer), is_blocked);
+}
+
+TEST_P(ConsumerFetchTest, ASeekFromAnotherThreadDropsWhatHelpersMake) {
+  const auto loader = OpenLoader(4);
+  const auto reference = OpenReference();
   // Wherever it begins, the consumer does not reach the end, even if the other
   // thread does not get a turn.
-  constexpr uint64_t kTaken = 3000;
-  static_assert(kTaken < kSteps);
+  const uint64_t taken = steps() / 4 * 3;
   std::atomic<bool> is_over = false;
   std::thread seeker([&] {
     std::mt19937_64 random(testing::TestSeed(5));
     while (!is_over.load()) {
-      EXPECT_THAT(loader->Seek(random() % (kSteps - kTaken)), IsOk());
+      EXPECT_THAT(loader->Seek(random() % (steps() - taken)), IsOk());
       std::this_thread::yield();
     }
   });
   std::vector<Batch> kept;
-  for (uint64_t i = 0; i < kTaken; ++i) {
-    auto batch = loader->NextBlocking();
+  for (uint64_t i = 0; i < taken; ++i) {
+    auto batch = Take(*loader);
     ASSERT_THAT(batch, IsOk());
     if (i % 50 == 0) kept.push_back(*std::move(batch));
     if (kept.size() < 2) continue;
@@ -135,22 +240,21 @@ TEST_F(ConsumerFetchTest, ASeekFromAnotherThreadDropsWhatTheConsumerMakes) {
   seeker.join();
 }
 
-TEST_F(ConsumerFetchTest, AClosedLoaderStopsAConsumerThatMakesBatches) {
+TEST_P(ConsumerFetchTest, AClosedLoaderStopsItsConsumerAndHelpers) {
   for (int i = 0; i < 50; ++i) {
     const auto loader = OpenLoader(4);
     std::atomic<uint64_t> taken = 0;
     std::thread consumer([&] {
       while (true) {
-        const auto batch = loader->NextBlocking();
+        const auto batch = Take(*loader);
         if (!batch.ok()) {
           EXPECT_THAT(batch,
                       testing::StatusIs(absl::StatusCode::kFailedPrecondition,
                                         HasSubstr("closed")));
           return;
         }
-        if (++taken % (kSteps / 2) == 0) {
-          EXPECT_THAT(loader->Seek(0), IsOk());
-        }
+        // Else it would come to the run's end; closed, it goes nowhere.
+        if (++taken % (steps() / 2) == 0) loader->Seek(0).IgnoreError();
       }
     });
     while (taken.load() < 20u + i) std::this_thread::yield();
@@ -161,11 +265,11 @@ TEST_F(ConsumerFetchTest, AClosedLoaderStopsAConsumerThatMakesBatches) {
 }
 
 // Whoever makes the batches, nothing waits for a disk.
-TEST_F(ConsumerFetchTest, ARunFromMemoryIsNotBoundByTheDisk) {
+TEST_P(ConsumerFetchTest, ARunFromMemoryIsNotBoundByTheDisk) {
   for (const uint32_t prefetch : {1u, 4u}) {
     const auto loader = OpenLoader(prefetch);
-    for (uint64_t step = 0; step < kSteps; ++step) {
-      ASSERT_THAT(loader->NextBlocking(), IsOk());
+    for (uint64_t step = 0; step < steps(); ++step) {
+      ASSERT_THAT(Take(*loader), IsOk());
     }
     const LoaderMetrics metrics = loader->metrics();
     EXPECT_NE(FindBottleneck(metrics), Bottleneck::kDisk)
@@ -175,13 +279,13 @@ TEST_F(ConsumerFetchTest, ARunFromMemoryIsNotBoundByTheDisk) {
 }
 
 // One thread after the other may be the consumer.
-TEST_F(ConsumerFetchTest, ConsumersOnChangingThreadsGoOn) {
+TEST_P(ConsumerFetchTest, ConsumersOnChangingThreadsGoOn) {
   const auto loader = OpenLoader(4);
   uint64_t step = 0;
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
-      for (int j = 0; j < 100; ++j) {
-        const auto batch = loader->NextBlocking();
+      for (uint64_t j = 0; j < steps() / 40; ++j) {
+        const auto batch = Take(*loader);
         ASSERT_THAT(batch, IsOk());
         ASSERT_EQ(batch->step(), step++);
       }

@@ -343,7 +343,7 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
   if (request->context == &thread_.context()) {
     to_do_.fetch_sub(1, std::memory_order_relaxed);
   } else {
-    counters_.ComputedByConsumer(ThreadCpuTime() - request->cpu_before);
+    counters_.ComputedElsewhere(ThreadCpuTime() - request->cpu_before);
   }
   {
     MutexLock lock(&mu_);

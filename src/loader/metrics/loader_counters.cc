@@ -145,7 +145,7 @@ void LoaderCounters::FetchEnded(Clock::time_point now, FetchEnd end,
   counted_.decode_seconds += Seconds(times.decode);
 }
 
-void LoaderCounters::ComputedByConsumer(std::chrono::nanoseconds time) {
+void LoaderCounters::ComputedElsewhere(std::chrono::nanoseconds time) {
   MutexLock lock(&mu_);
   counted_.cpu_seconds += Seconds(time);
 }

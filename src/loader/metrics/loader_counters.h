@@ -77,8 +77,9 @@ class LoaderCounters {
   void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times,
                   uint64_t batches = 1);
 
-  // Counts the time of a batch that the consumer made itself, without waiting.
-  void ComputedByConsumer(std::chrono::nanoseconds time);
+  // Counts the time of a batch that another thread than the loader's made
+  // without waiting, such as the consumer's.
+  void ComputedElsewhere(std::chrono::nanoseconds time);
 
   // Returns all metrics except the queue, the bytes of the readers and the
   // computing time of the loader's thread.
