@@ -118,9 +118,9 @@ void MeasureHeld(const std::string& store, uint64_t windows) {
 // A run, and what was measured of it.
 struct Side {
   std::string text;
-  std::vector<double> open;
-  std::vector<double> resolve[2];
-  std::vector<double> batch[2];
+  std::vector<double> open = {};
+  std::vector<double> resolve[2] = {};
+  std::vector<double> batch[2] = {};
 };
 
 // Per sample, in microseconds, from a step on.

@@ -15,6 +15,7 @@ void AppendEvalDifferences(const std::vector<RunEval>& a,
   std::map<std::string, DiffValue> texts_of_b;
   for (const RunEval& eval : a) texts_of_a[eval.name] = EvalText(eval);
   for (const RunEval& eval : b) texts_of_b[eval.name] = EvalText(eval);
+  const DiffValue none;
   const auto add = [&](const std::string& name, const DiffValue& in_a,
                        const DiffValue& in_b) {
     if (in_a == in_b) return;
@@ -26,10 +27,10 @@ void AppendEvalDifferences(const std::vector<RunEval>& a,
   };
   for (const auto& [name, text] : texts_of_a) {
     const auto found = texts_of_b.find(name);
-    add(name, text, found == texts_of_b.end() ? DiffValue() : found->second);
+    add(name, text, found == texts_of_b.end() ? none : found->second);
   }
   for (const auto& [name, text] : texts_of_b) {
-    if (!texts_of_a.contains(name)) add(name, DiffValue(), text);
+    if (!texts_of_a.contains(name)) add(name, none, text);
   }
 }
 

@@ -45,20 +45,20 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "mixture", "table of nodes by name", "", "", "MixtureDataset: exact shares, by `weight`"},
 {kNode, "concat", "array of nodes", "", "", "one after the other; each may have a `name`"},
 {kNode, "use", "string", "", "", "the node of this name in `[data.nodes]`"},
-{kNode, "name", "string", "", "its place, `\"0\"`, ...", "the name of a part of `concat`"},
-{kNode, "hf_config", "string", "", "the only one", "configuration of an `hf_name`"},
-{kNode, "hf_split", "string", "", "`\"train\"`", "split of an `hf_name`"},
+{kNode, "name", "string", "", "its place, `\"0\"`, ...", "below `concat`: the name of the part"},
+{kNode, "hf_config", "string", "", "the only one", "with `hf_name`: its configuration"},
+{kNode, "hf_split", "string", "", "`\"train\"`", "with `hf_name`: its split"},
 {kNode, "format", "string", "", "detected from the bytes", "with `path` or `hf_name`: one of the [formats](formats.md), if the files could have several"},
 {kNode, "dtype", "`\"u8\"`, `\"i8\"`, `\"u16\"`, ..., `\"i64\"`", "", "what the files say", "with `path`: type of the ids in files without a header, which require it"},
 {kNode, "column", "string", "", "the name that the format's project uses", "with `path` or `hf_name`: the column, field or feature that holds the ids"},
 {kNode, "glob", "string", "", "the format's own", "with `path` or `hf_name`: in a folder, only the files whose names match"},
 {kNode, "document_end", "integer, 0 to 2^32 - 1", "id", "none", "with `path` or `hf_name`: the id that ends documents, if the files do not say where documents end; all tokens are read to find it"},
-{kNode, "document_begin", "integer, 0 to 2^32 - 1", "id", "none", "the id that begins documents; instead of `document_end`"},
+{kNode, "document_begin", "integer, 0 to 2^32 - 1", "id", "none", "with `path` or `hf_name`: the id that begins documents; instead of `document_end`"},
 {kNode, "loss_mask", "string or table", "", "none", "with `path` or `hf_name`: the [loss mask](formats.md#loss-masks) of files of another project, which says which tokens have loss: its path, or a table; token stores have their own"},
 {kNode, "overlap", "0 or 1", "tokens", "0", "with `path` or `hf_name`: tokens that a window shares with the next; 1 with windows of L + 1 tokens gives every token as a label once"},
 {kNode, "across_shards", "boolean", "", "as the [format's project](formats.md) cuts", "with `path` or `hf_name`: windows reach from one file into the next; if false, each file is cut by itself"},
 {kNode, "growing", "boolean", "", "false", "with `path`: the store may still be written, by `pack --growing` ([growing.md](growing.md))"},
-{kNode, "tokenizer", "string", "", "unknown: mixes with any", "the tokenizer's name; with `tokens`, or with `path` or `hf_name` if the files do not name it"},
+{kNode, "tokenizer", "string", "", "unknown: mixes with any", "with `tokens`, `path` or `hf_name`: the tokenizer's name, if the files do not name it"},
 {kNode, "vocab_size", "integer, 1 to 2^32", "ids", "required with `tokenizer`", "with `tokenizer`: every id is below this"},
 {kNode, "pack_documents", "boolean or table", "", "as the node above, else false", "of a source, or of all sources below: each document is kept whole and packed with others into windows, with little padding ([packing.md](packing.md)); if false, windows are cut from the documents end to end"},
 {kNode, "fill_in_the_middle", "table or false", "", "as the node above, else false", "of a source, or of all sources below: some documents are served as prefix, suffix and middle, with ids that mark these ([fim.md](fim.md))"},
@@ -322,6 +322,23 @@ std::string_view KeyTableName(KeyTable table) {
       return "[runtime]";
   }
   return "";
+}
+
+std::string_view TableThatHas(std::string_view key) {
+  const auto has_name = [key](const ConfigKey& one) { return one.name == key; };
+  if (std::ranges::any_of(ConfigKeys(kRuntime), has_name)) {
+    return KeyTableName(kRuntime);
+  }
+  const auto found = std::ranges::find_if(kKeys, has_name);
+  return found == std::end(kKeys) ? "" : KeyTableName(found->table);
+}
+
+std::string PlaceOf(const ConfigKey& key) {
+  const std::string_view place = key.meaning.substr(0, key.meaning.find(": "));
+  if (!place.starts_with("with ") && !place.starts_with("below ")) return "";
+  std::string text(place);
+  std::ranges::replace(text, '`', '\'');
+  return text;
 }
 
 std::string MarkdownRow(const ConfigKey& key) {

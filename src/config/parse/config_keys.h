@@ -53,6 +53,14 @@ std::span<const ConfigKey> ConfigKeys(KeyTable table);
 // Returns the name in messages and documents: "[data]", "a node", ...
 std::string_view KeyTableName(KeyTable table);
 
+// Returns the name of a table that has the key; "" if none has. [runtime] comes
+// first, then the order of the list.
+std::string_view TableThatHas(std::string_view key);
+
+// Returns where the key has a meaning, if that begins with "with" or "below":
+// "with 'path' or 'hf_name'"; else "".
+std::string PlaceOf(const ConfigKey& key);
+
 // Returns the key's row of the table in docs/config.md.
 std::string MarkdownRow(const ConfigKey& key);
 

@@ -341,6 +341,27 @@ bool TableReader::IsListed(std::string_view key) const {
   });
 }
 
+std::string TableReader::NoMeaningHere(std::string_view key) const {
+  std::string what = "has no meaning here";
+  for (const KeyTable table : tables_) {
+    for (const ConfigKey& one : ConfigKeys(table)) {
+      if (one.name != key) continue;
+      const std::string place = PlaceOf(one);
+      return place.empty() ? what : absl::StrCat(what, ", only ", place);
+    }
+  }
+  return what;
+}
+
+std::string TableReader::UnknownHere(std::string_view key) const {
+  constexpr std::string_view kWhat = "is not a known key";
+  if (errors_->is_full()) return std::string(kWhat);
+  if (const std::string_view table = TableThatHas(key); !table.empty()) {
+    return absl::StrCat(Absl(kWhat), " here, but one of ", Absl(table));
+  }
+  return absl::StrCat(Absl(kWhat), DidYouMean(key, ListedNames()));
+}
+
 std::vector<std::string> TableReader::ListedNames() const {
   std::vector<std::string> names;
   for (const KeyTable table : tables_) {
@@ -358,13 +379,7 @@ void TableReader::Finish() {
     const toml::source_position at = table_.find(name)->first.source().begin;
     location.line = at.line;
     location.column = at.column;
-    std::string what = "has no meaning here";
-    if (!is_known) {
-      what = absl::StrCat(
-          "is not a known key",
-          errors_->is_full() ? "" : DidYouMean(name, ListedNames()));
-    }
-    errors_->Add(location, what);
+    errors_->Add(location, is_known ? NoMeaningHere(name) : UnknownHere(name));
   }
 }
 

@@ -76,15 +76,19 @@ class TableReader {
   // read.
   void Abandon() { entries_.clear(); }
 
-  // Reports each key that is not in the list of keys, with the nearest listed
-  // name, and each listed key that was never asked for: it has no meaning where
-  // this table stands.
+  // Reports each key that is not in the list of keys, with the table that has
+  // it or else the nearest listed name, and each listed key that was never
+  // asked for: it has no meaning where this table stands.
   void Finish();
 
  private:
   const toml::node* Find(std::string_view key);
   bool IsListed(std::string_view key) const;
   std::vector<std::string> ListedNames() const;
+  // Returns what is wrong with a listed key that was not asked for, and with a
+  // key that is not listed.
+  std::string NoMeaningHere(std::string_view key) const;
+  std::string UnknownHere(std::string_view key) const;
   // Reports a value that is not as expected. `type`: the type that is expected.
   void Wrong(std::string_view key, toml::node_type type,
              std::string_view expected);

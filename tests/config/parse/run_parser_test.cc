@@ -253,7 +253,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:6:27: data.loss_mask.noloss is not a known key; did "
                 "you mean 'no_loss'?"},
         BadCase{"LossMaskWithoutFiles", "tokens = 500\nloss_mask = 'm'\n",
-                "t.toml:6:1: data.loss_mask has no meaning here"},
+                "t.toml:6:1: data.loss_mask has no meaning here, only with "
+                "'path' or 'hf_name'"},
+        BadCase{"KeyOfNodesBelow", "tokens = 500\nmax_epochs = 2\n",
+                "t.toml:6:1: data.max_epochs has no meaning here, only below "
+                "'mixture'"},
+        BadCase{"KeyOfTheRuntime", "tokens = 500\nio = 'direct'\n",
+                "t.toml:6:1: data.io is not a known key here, but one of "
+                "[runtime]"},
+        BadCase{"KeyOfTheData", "tokens = 500\n[runtime]\nsteps = 3\n",
+                "t.toml:7:1: runtime.steps is not a known key here, but one of "
+                "[data]"},
+        BadCase{"KeyOfAFilter", "tokens = 500\nat_least = 0.5\n",
+                "t.toml:6:1: data.at_least is not a known key here, but one of "
+                "filter, documents"},
         BadCase{"UnknownKey", "flat = { a = { path = 'a' } }\nsed = 5\n",
                 "t.toml:6:1: data.sed is not a known key; did you mean "
                 "'seed'?"},
@@ -491,7 +504,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "mixture = { code = { weight = 1, path = 'c' } }\n",
                 "t.toml:5:15: data.temperature must be at least 2^-10, got 0"},
         BadCase{"NoMeaningHere", "path = 'a'\nstop = 'restart'\n",
-                "t.toml:6:1: data.stop has no meaning here"},
+                "t.toml:6:1: data.stop has no meaning here, only with "
+                "'mixture'"},
         BadCase{"EndlessShare",
                 "[data.flat.x]\nmixture = { a = { path = 'a', weight = 1 } }\n"
                 "stages = [ { start_token = 5 } ]\n",
