@@ -258,6 +258,24 @@ constexpr ConfigKey kKeys[] = {
 };
 // clang-format on
 
+// What other loaders and trainers call a key.
+struct OtherName {
+  std::string_view other;
+  std::string_view key;
+};
+constexpr OtherName kOtherNames[] = {
+    {"context_length", "seq_len"}, {"drop_last", "last_batch"},
+    {"epochs", "repeat"},          {"global_batch_size", "batch_size"},
+    {"max_length", "seq_len"},     {"max_seq_length", "max_seq_len"},
+    {"max_steps", "steps"},        {"num_epochs", "repeat"},
+    {"num_steps", "steps"},        {"num_train_epochs", "repeat"},
+    {"probability", "weight"},     {"proportion", "weight"},
+    {"random_seed", "seed"},       {"ratio", "weight"},
+    {"seq_length", "seq_len"},     {"sequence_length", "seq_len"},
+    {"total_steps", "steps"},      {"train_batch_size", "batch_size"},
+    {"train_iters", "steps"},      {"train_steps", "steps"},
+};
+
 }  // namespace
 
 std::span<const ConfigKey> ConfigKeys() { return kKeys; }
@@ -331,6 +349,11 @@ std::string_view TableThatHas(std::string_view key) {
   }
   const auto found = std::ranges::find_if(kKeys, has_name);
   return found == std::end(kKeys) ? "" : KeyTableName(found->table);
+}
+
+std::string_view KeyOfOtherName(std::string_view name) {
+  const auto found = std::ranges::find(kOtherNames, name, &OtherName::other);
+  return found == std::end(kOtherNames) ? "" : found->key;
 }
 
 std::string PlaceOf(const ConfigKey& key) {

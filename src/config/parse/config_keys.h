@@ -57,6 +57,10 @@ std::string_view KeyTableName(KeyTable table);
 // first, then the order of the list.
 std::string_view TableThatHas(std::string_view key);
 
+// Returns the key that other loaders and trainers call so: "last_batch" for
+// "drop_last"; "" if there is none.
+std::string_view KeyOfOtherName(std::string_view name);
+
 // Returns where the key has a meaning, if that begins with "with" or "below":
 // "with 'path' or 'hf_name'"; else "".
 std::string PlaceOf(const ConfigKey& key);

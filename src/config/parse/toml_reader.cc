@@ -356,6 +356,9 @@ std::string TableReader::NoMeaningHere(std::string_view key) const {
 std::string TableReader::UnknownHere(std::string_view key) const {
   constexpr std::string_view kWhat = "is not a known key";
   if (errors_->is_full()) return std::string(kWhat);
+  if (const std::string_view meant = KeyOfOtherName(key); IsListed(meant)) {
+    return absl::StrCat(Absl(kWhat), "; did you mean '", Absl(meant), "'?");
+  }
   if (const std::string_view table = TableThatHas(key); !table.empty()) {
     return absl::StrCat(Absl(kWhat), " here, but one of ", Absl(table));
   }

@@ -264,6 +264,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"KeyOfTheData", "tokens = 500\n[runtime]\nsteps = 3\n",
                 "t.toml:7:1: runtime.steps is not a known key here, but one of "
                 "[data]"},
+        BadCase{"KeysOfOtherLoaders",
+                "tokens = 500\nsequence_length = 9\nepochs = 2\n",
+                "t.toml:6:1: data.sequence_length is not a known key; did you "
+                "mean 'seq_len'?\n"
+                "t.toml:7:1: data.epochs is not a known key; did you mean "
+                "'repeat'?"},
         BadCase{"KeyOfAFilter", "tokens = 500\nat_least = 0.5\n",
                 "t.toml:6:1: data.at_least is not a known key here, but one of "
                 "filter, documents"},
