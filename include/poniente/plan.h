@@ -239,6 +239,9 @@ struct PlannedRun {
   uint32_t max_seq_len = 0;
   // Whether the data end before the stated steps do.
   bool is_cut_short = false;
+  // Why a loader would refuse the run: the errors of Config::CheckLoader(), one
+  // per line; "" if it would not, and in plans of a bare tree.
+  std::string refusal = {};
   std::vector<PlannedRunStage> stages = {};
   // The changes of the journal that hold before the run ends. What the plan
   // says is the run under them.

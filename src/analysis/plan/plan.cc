@@ -87,6 +87,8 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
     change.step = std::min(change.step, plan.steps);
   }
   PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
+  const absl::Status opens = config.CheckLoader();
+  if (!opens.ok()) plan.refusal = std::string(opens.message());
   return plan;
 }
 

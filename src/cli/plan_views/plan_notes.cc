@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "cli/screen/console.h"
 
 namespace poniente::cli {
@@ -98,6 +99,11 @@ std::string ShortCount(double number) {
 
 std::vector<std::string> Warnings(const PlannedRun& plan) {
   std::vector<std::string> warnings;
+  if (!plan.refusal.empty()) {
+    warnings.push_back(
+        absl::StrCat("a loader refuses this run: ",
+                     absl::StrReplaceAll(plan.refusal, {{"\n", "; "}})));
+  }
   if (plan.is_cut_short) {
     warnings.push_back(
         absl::StrCat("the data ends before the stated number of steps: after ",

@@ -118,6 +118,22 @@ TEST_F(PlanCommandTest, WarnsOfTokensThatChangesOfLengthSkip) {
               Prints(Not(HasSubstr("changes of sequence length skip"))));
 }
 
+TEST_F(PlanCommandTest, WarnsOfWhatALoaderRefuses) {
+  const std::string text =
+      "[data]\nsteps = 4\nbatch_size = 8\nseq_len = 32\n"
+      "[data.mixture]\n"
+      "x = { tokens = 3000, weight = 1, tokenizer = 't', vocab_size = 70000 }\n"
+      "[runtime]\ntensors = ['loss_weights']\ntoken_type = ";
+  std::ofstream(dir_.path("t.toml")) << text << "'u16'\n";
+  EXPECT_THAT(Plan(""),
+              Prints(AllOf(HasSubstr("warning: a loader refuses this "
+                                     "run: "),
+                           HasSubstr("token_type"), HasSubstr("70000"))));
+  EXPECT_THAT(Plan("--json"), Prints(HasSubstr("a loader refuses this run")));
+  std::ofstream(dir_.path("t.toml")) << text << "'u32'\n";
+  EXPECT_THAT(Plan(""), Prints(Not(HasSubstr("refuses"))));
+}
+
 TEST_F(PlanCommandTest, WritesAPage) {
   EXPECT_EQ(Plan("--html " + dir_.path("p.html")).exit_code, 0);
   const std::string page = ReadFile(dir_.path("p.html"));
