@@ -16,6 +16,7 @@ function(poniente_compile_options target)
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
   if(PONIENTE_SANITIZE STREQUAL "asan")
+    set(macro __SANITIZE_ADDRESS__)
     target_compile_options(${target} PRIVATE
       -fsanitize=address -fno-omit-frame-pointer)
     if(NOT poniente_is_test_code)  # set by tests/CMakeLists.txt
@@ -28,6 +29,7 @@ function(poniente_compile_options target)
     endif()
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   elseif(PONIENTE_SANITIZE STREQUAL "tsan")
+    set(macro __SANITIZE_THREAD__)
     # GCC warns that TSan does not model fences; Asio uses one.
     target_compile_options(${target} PRIVATE
       -fsanitize=thread -fno-omit-frame-pointer
@@ -38,13 +40,13 @@ function(poniente_compile_options target)
       "PONIENTE_SANITIZE must be empty, asan or tsan, got '${PONIENTE_SANITIZE}'")
   endif()
   if(PONIENTE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    poniente_clang_sanitizer(${target})
+    poniente_clang_sanitizer(${target} ${macro})
   endif()
 endfunction()
 
 # What GCC does by itself: the sanitizer's macro, and its runtime as a shared
 # library, whose `operator new` a test may replace.
-function(poniente_clang_sanitizer target)
+function(poniente_clang_sanitizer target macro)
   set(runtime libclang_rt.${PONIENTE_SANITIZE}-${CMAKE_SYSTEM_PROCESSOR}.so)
   if(NOT poniente_sanitizer_runtime)
     execute_process(
@@ -59,8 +61,7 @@ function(poniente_clang_sanitizer target)
   cmake_path(GET poniente_sanitizer_runtime PARENT_PATH folder)
   target_link_options(${target} PUBLIC
     -shared-libsan LINKER:-rpath,${folder})
-  target_compile_definitions(${target} PRIVATE
-    $<IF:$<STREQUAL:${PONIENTE_SANITIZE},tsan>,__SANITIZE_THREAD__,__SANITIZE_ADDRESS__>)
+  target_compile_definitions(${target} PRIVATE ${macro})
 endfunction()
 
 # poniente_source_options(FLAGS SOURCES...) compiles these with flags of their

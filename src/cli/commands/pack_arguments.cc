@@ -142,10 +142,16 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
     request->field.kind = JsonField::Kind::kMessages;
     request->field.names = {"messages"};
   }
+  const bool has_lines = request->format != InputFormat::kText &&
+                         request->format != InputFormat::kTokenFiles;
+  if (request->skip_bad_lines && !has_lines) {
+    return PackUsageError(
+        "--skip-bad-lines skips lines of JSONL, but the inputs are not JSONL: "
+        "leave it out, or see --input-format");
+  }
   const auto field = arguments.Text("field");
   if (!field) return absl::OkStatus();
-  if (request->format == InputFormat::kText ||
-      request->format == InputFormat::kTokenFiles) {
+  if (!has_lines) {
     return PackUsageError(
         "--field names a field of JSONL, but the inputs are not JSONL; see "
         "--input-format");

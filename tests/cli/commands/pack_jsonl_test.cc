@@ -233,6 +233,7 @@ TEST_F(PackJsonlTest, WrongUsageIsNamed) {
   fails("--tokenizer-name t", "--tokenizer-name is for a model");
   fails("--input-format jsonl --delimiter %", "--delimiter are for text");
   fails("--input-format text --field a", "--field names a field of JSONL");
+  fails("--input-format text --skip-bad-lines", "skips lines of JSONL");
   fails("--eod x", "--eod must be an id or none, got 'x'");
   fails("--threads 0", "from 1 to 256, got '0'");
   fails("--part 2/2", "such as 3/8; got '2/2'");
