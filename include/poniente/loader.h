@@ -394,8 +394,10 @@ class Loader {
   // a checkpoint, decides nothing at this step and before: it did so.
   std::optional<uint64_t> last_decision() const;
 
-  // Cancels all work in progress and waits for it; afterwards Next() and Seek()
-  // return FailedPrecondition. Further calls have no effect.
+  // Cancels all work in progress and waits for it (a batch from memory that is
+  // made by another thread than the loader's first comes to its end);
+  // afterwards Next() and Seek() return FailedPrecondition. Further calls have
+  // no effect.
   Task<> Close();
   absl::Status CloseBlocking();
 

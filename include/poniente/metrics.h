@@ -136,9 +136,9 @@ enum class Bottleneck {
   kNone,      // no step yet
   kConsumer,  // Next() waited for less than a tenth of the time
   // The others: Next() waited for a tenth of the time or more, because
-  kDecode,   // the loader's thread computed, or waited for a core, during at
-             // least half of fetching_seconds, or decode_seconds are more than
-             // those of lengths, index maps and reading
+  kDecode,   // the loader computed (cpu_seconds), or waited for a core, during
+             // at least half of fetching_seconds, or decode_seconds are more
+             // than those of lengths, index maps and reading
   kKernel,   // the same, but half of it or more was kernel_seconds
   kWriter,   // a growing dataset had not grown
   kDataset,  // the times in `datasets` add up to at least half of

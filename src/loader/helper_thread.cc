@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/helper_thread.h"
 
+#include <cstdint>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -13,27 +14,24 @@ namespace poniente::internal {
 HelperThread::HelperThread(std::function<bool()> help)
     : help_(std::move(help)) {}
 
-void HelperThread::Call() {
-  static const bool has_cores = UsableCores() > 1;
-  if (!has_cores) return;
-  calls_.NotifyAll();
-  if (!may_start_.load(std::memory_order_acquire)) return;
-  MutexLock lock(&mu_);
-  if (may_start_.exchange(false)) Start();
-}
+void HelperThread::Call() { calls_.NotifyAll(); }
 
-void HelperThread::Start() {
+void HelperThread::StartIfCalled() {
+  if (was_called_ || calls_.version() == 0) return;
+  was_called_ = true;
+  if (UsableCores() < 2) return;
+  MutexLock lock(&mu_);
+  if (is_over_) return;
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // The loader's thread makes all batches, as before.
+    // The caller goes on alone, as without calls.
   } catch (const std::bad_alloc&) {
   }
 }
 
 void HelperThread::Join() {
   MutexLock lock(&mu_);
-  may_start_ = false;
   is_over_ = true;
   calls_.NotifyAll();
   if (thread_.joinable()) thread_.join();
@@ -41,8 +39,9 @@ void HelperThread::Join() {
 
 void HelperThread::Run() {
   ShortSpin spin;
-  while (!is_over_) {
+  while (true) {
     const uint64_t seen = calls_.version();
+    if (is_over_) return;
     if (help_()) continue;
     if (spin.Wait([this, seen] { return calls_.version() != seen; })) continue;
     calls_.BlockPast(seen);

@@ -15,11 +15,9 @@
 namespace poniente::internal {
 
 // Helps when it is called, as long as there is something to do. Then it looks
-// out for the next call for a while before it sleeps (ShortSpin). The thread is
-// started by the first call; there is none where the process may run on one
-// core only, or cannot start a thread.
+// out for the next call for a while before it sleeps (ShortSpin).
 //
-// Thread safety: any thread.
+// Thread safety: any thread, except StartIfCalled().
 class HelperThread {
  public:
   // `help` does one piece of work on the thread, if there is one, and returns
@@ -30,17 +28,20 @@ class HelperThread {
   ~HelperThread() { Join(); }
 
   void Call();
+  // Starts the thread once it has been called. It may then run on the cores of
+  // the caller, which is always the same thread. There is none where these are
+  // fewer than two, or if it cannot be started.
+  void StartIfCalled();
   // Ends the thread behind the piece of work that it does. Later calls do
   // nothing.
   void Join();
 
  private:
-  void Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
 
   const std::function<bool()> help_;
   Notifier calls_;
-  std::atomic<bool> may_start_ = true;
+  bool was_called_ = false;  // used by StartIfCalled()
   std::atomic<bool> is_over_ = false;
   Mutex mu_;
   std::thread thread_ ABSL_GUARDED_BY(mu_);

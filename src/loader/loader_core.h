@@ -43,7 +43,7 @@
 namespace poniente {
 
 // The loader's state, shared with the Next() calls that are still awaited.
-// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
+// Its threads run the fetches; Stop() joins them, so handlers may hold `this`.
 // While batches come from memory, a consumer that waits for one has help: a
 // thread that is blocked in NextBlocking() takes fetches from the same queue,
 // and a thread of the loader's does for a coroutine.

@@ -153,6 +153,7 @@ void Loader::Core::LaunchNext() {
     fetch = BeginFetch();
     if (fetch == under_way_.end()) return;  // a helper has made it
   }
+  helper_.StartIfCalled();
   const EditionPtr edition = fetch->edition;
   const uint32_t others = edition->assembler.num_under_way();
   Launch(&thread_.context(), fetch);
@@ -304,6 +305,9 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
       if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step());
       fetch->ready.mapped() = {std::move(fetched), now};
       ready_.insert(std::move(fetch->ready));
+    } else if (fetch->is_of_helper) {
+      // Gives back its slot before the loader's thread can begin another step.
+      fetched = std::optional<Batch>();
     }
     ending_.splice(ending_.end(), under_way_, fetch);
     TryToStartFetches();

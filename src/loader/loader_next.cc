@@ -43,7 +43,7 @@ class Loader::Core::NextTicket {
   }
   // Between two TryNext(), the consumer waits without a ticket.
   void LetConsumerWait() { still_waits_ = true; }
-  Core* core() const { return core_.get(); }
+  const std::shared_ptr<Core>& core() const { return core_; }
 
  private:
   std::shared_ptr<Core> core_;
@@ -60,7 +60,7 @@ class Loader::Core::Offer final : public internal::OfferedBatch {
 
   bool TakeTicket() { return ticket_->Take(); }
   void LetConsumerWait() { ticket_->LetConsumerWait(); }
-  Core* core() const { return ticket_->core(); }
+  Core* core() const { return ticket_->core().get(); }
   void Fill(uint64_t generation, ReadySteps::node_type taken) {
     generation_ = generation;
     taken_ = std::move(taken);
@@ -239,9 +239,9 @@ absl::StatusOr<Batch> Loader::Core::NextBlocking(NextTicket asked) try {
 
 std::optional<absl::StatusOr<Batch>> Loader::Core::TryNext(
     NextTicket asked) try {
+  const std::shared_ptr<Core> core = asked.core();  // beyond the offer's end
   const absl::StatusOr<std::unique_ptr<Offer>> offer = Ask(std::move(asked));
   if (!offer.ok()) return offer.status();
-  Core* const core = (*offer)->core();
   const absl::StatusOr<bool> is_there = core->TakeReady(offer->get());
   if (!is_there.ok()) return is_there.status();
   if (*is_there) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -105,8 +106,9 @@ class ConsumerFetchTest : public ::testing::TestWithParam<Way> {
     reference_windows_ = std::make_shared<FileWindows>(*reader, kWindow);
   }
 
-  std::unique_ptr<Loader> OpenLoader(uint32_t prefetch) const {
-    return Open(windows_, prefetch);
+  std::unique_ptr<Loader> OpenLoader(
+      uint32_t prefetch, LoaderOptions options = LoaderOptions()) const {
+    return Open(windows_, prefetch, std::move(options));
   }
   // Makes all batches on its own thread, because a function makes the items.
   std::unique_ptr<Loader> OpenReference() const {
@@ -123,7 +125,8 @@ class ConsumerFetchTest : public ::testing::TestWithParam<Way> {
 
  private:
   static std::unique_ptr<Loader> Open(DatasetPtr<TokenWindow> windows,
-                                      uint32_t prefetch) {
+                                      uint32_t prefetch,
+                                      LoaderOptions of_loader = {}) {
     ScheduleOptions options;
     options.batch_size = GetParam().batch_size;
     options.seq_len = kWindow;
@@ -132,7 +135,6 @@ class ConsumerFetchTest : public ::testing::TestWithParam<Way> {
     EXPECT_THAT(shuffled, IsOk());
     auto endless = Repeat<TokenWindow>(*shuffled);
     EXPECT_THAT(endless, IsOk());
-    LoaderOptions of_loader;
     of_loader.token_type = TokenType::kU8;
     of_loader.prefetch_batches = prefetch;
     auto loader =
@@ -215,17 +217,24 @@ TEST_P(ConsumerFetchTest, ASeekFromAnotherThreadDropsWhatHelpersMake) {
   // thread does not get a turn.
   const uint64_t taken = steps() / 4 * 3;
   std::atomic<bool> is_over = false;
+  std::atomic<uint64_t> received = 0;
   std::thread seeker([&] {
     std::mt19937_64 random(testing::TestSeed(5));
     while (!is_over.load()) {
+      const uint64_t before = received.load();
       EXPECT_THAT(loader->Seek(random() % (steps() - taken)), IsOk());
-      std::this_thread::yield();
+      // Every other time at once; else there might never be a batch.
+      const bool waits = random() % 2 == 0;
+      do {
+        std::this_thread::yield();
+      } while (waits && received.load() == before && !is_over.load());
     }
   });
   std::vector<Batch> kept;
   for (uint64_t i = 0; i < taken; ++i) {
     auto batch = Take(*loader);
     ASSERT_THAT(batch, IsOk());
+    ++received;
     if (i % 50 == 0) kept.push_back(*std::move(batch));
     if (kept.size() < 2) continue;
     for (const Batch& one : kept) {
@@ -261,6 +270,37 @@ TEST_P(ConsumerFetchTest, AClosedLoaderStopsItsConsumerAndHelpers) {
     EXPECT_THAT(loader->CloseBlocking(), IsOk());
     EXPECT_EQ(loader->metrics().batches_under_way, 0u);
     consumer.join();
+  }
+}
+
+TEST_P(ConsumerFetchTest, ALoaderMayGoWhileHelpersMakeBatches) {
+  for (uint64_t i = 0; i < 100; ++i) {
+    std::unique_ptr<Loader> loader = OpenLoader(4);
+    std::optional<Batch> kept;
+    for (uint64_t step = 0; step < 10 + i % 30; ++step) {
+      auto batch = Take(*loader);
+      ASSERT_THAT(batch, IsOk());
+      kept = *std::move(batch);
+    }
+    const bool has_next = loader->TryNext().has_value();  // calls for help
+    loader = nullptr;
+    EXPECT_EQ(kept->step(), 9 + i % 30) << has_next;
+  }
+}
+
+// One batch in hand, and one slot for the next: what a change makes stale does
+// not keep it.
+TEST_P(ConsumerFetchTest, AChangeFindsASlotForItsFirstBatch) {
+  LoaderOptions options;
+  options.max_held = 0;
+  const auto loader = OpenLoader(1, options);
+  for (uint64_t step = 0; step < steps(); ++step) {
+    const auto batch = Take(*loader);
+    ASSERT_THAT(batch, IsOk());
+    ASSERT_EQ(batch->step(), step);
+    if (step % 2 != 0) {
+      ASSERT_THAT(loader->Seek(step + 1), IsOk());
+    }
   }
 }
 

@@ -9,10 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/one_core.h"
 #include "util/usable_cores.h"
 
 namespace poniente::internal {
 namespace {
+
+constexpr std::chrono::seconds kLongest{60};
 
 // Pieces of work that a helper takes one by one.
 class Pile {
@@ -30,7 +33,11 @@ class Pile {
   int left() const { return left_; }
   int taken() const { return taken_; }
   void AwaitEmpty() const {
-    while (left() > 0) std::this_thread::yield();
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (left() > 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(left(), 0);
   }
 
  private:
@@ -54,6 +61,7 @@ TEST_F(HelperThreadTest, OneCallIsEnoughForAllThatThereIs) {
   });
   pile_.Add(1000);
   helper.Call();
+  helper.StartIfCalled();
   pile_.AwaitEmpty();
   helper.Join();
   EXPECT_NE(helpers, std::this_thread::get_id());
@@ -65,6 +73,7 @@ TEST_F(HelperThreadTest, NoCallIsLostWhetherItSleepsOrSpins) {
   for (int i = 0; i < kTimes; ++i) {
     pile_.Add(1);
     helper.Call();
+    helper.StartIfCalled();
     pile_.AwaitEmpty();
     if (i % 100 == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -77,15 +86,35 @@ TEST_F(HelperThreadTest, NoCallIsLostWhetherItSleepsOrSpins) {
 TEST_F(HelperThreadTest, DoesNothingUntilItIsCalledAndAfterJoin) {
   HelperThread helper([this] { return pile_.Take(); });
   helper.Call();
+  helper.StartIfCalled();
   helper.Join();
   pile_.Add(3);
   helper.Call();
+  helper.StartIfCalled();
   helper.Join();
   EXPECT_EQ(pile_.left(), 3);
   HelperThread never_called([this] { return pile_.Take(); });
+  never_called.StartIfCalled();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(pile_.left(), 3);
   never_called.Join();
   never_called.Call();
+  never_called.StartIfCalled();
   EXPECT_EQ(pile_.left(), 3);
+}
+
+TEST_F(HelperThreadTest, JoinsWhereverTheThreadIs) {
+  for (int i = 0; i < 3000; ++i) {
+    HelperThread helper([this] { return pile_.Take(); });
+    pile_.Add(i % 3);
+    helper.Call();
+    helper.StartIfCalled();
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(i % 150);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    helper.Join();
+  }
 }
 
 TEST_F(HelperThreadTest, AnyThreadMayCallAndJoin) {
@@ -98,12 +127,25 @@ TEST_F(HelperThreadTest, AnyThreadMayCallAndJoin) {
         helper->Call();
       });
     }
+    helper->StartIfCalled();
     if (i % 2 == 0) helper->Join();
     for (std::thread& caller : callers) caller.join();
+    helper->StartIfCalled();
     if (i % 2 != 0) pile_.AwaitEmpty();
     while (pile_.Take()) {
     }
   }
+}
+
+TEST_F(HelperThreadTest, NoThreadIsStartedOnOneCore) {
+  const testing::OneCore bound;
+  HelperThread helper([this] { return pile_.Take(); });
+  pile_.Add(1);
+  helper.Call();
+  helper.StartIfCalled();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  helper.Join();
+  EXPECT_EQ(pile_.left(), 1);
 }
 
 }  // namespace

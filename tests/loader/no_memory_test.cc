@@ -34,6 +34,7 @@
 #include "poniente/mapped_dataset.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "poniente/zipped_dataset.h"
 #include "tests/io/cold_ring.h"
 #include "tests/io/needs_uring.h"
@@ -297,13 +298,16 @@ TEST(NoMemoryTasksTest, ZipOfParallelMaps) {
 
 class NoMemoryTest : public ::testing::TestWithParam<Take> {
  protected:
-  // Fails allocation `number` on the way through a run. False if it has fewer.
-  bool FailsOnce(const DatasetPtr<TokenWindow>& dataset, int64_t number) {
+  // Fails allocation `number` on the way through a run, from step `from` on.
+  // False if it has fewer.
+  bool FailsOnce(const DatasetPtr<TokenWindow>& dataset,
+                 const Schedule& schedule, uint64_t from, int64_t number) {
     LoaderOptions options;
     options.prefetch_batches = 2;
-    auto loader = Open(dataset, MakeSchedule(kSteps, kBatchSize), options);
-    allocations_left = number;
-    for (uint64_t step = 0; step < kSteps;) {
+    auto loader = Open(dataset, schedule, options);
+    for (uint64_t step = 0; step < schedule.steps();) {
+      if (step == from) allocations_left = number;
+      from = step == from ? UINT64_MAX : from;
       const auto batch = GetParam()(*loader);
       if (batch.ok()) {
         EXPECT_EQ(batch->step(), step);
@@ -317,7 +321,7 @@ class NoMemoryTest : public ::testing::TestWithParam<Take> {
       if (batch.status().message().find("open the loader again") !=
           std::string::npos) {
         ++broken_;
-        loader = Open(dataset, MakeSchedule(kSteps, kBatchSize), options);
+        loader = Open(dataset, schedule, options);
         EXPECT_THAT(loader->Seek(step), IsOk());
       }
     }
@@ -326,15 +330,23 @@ class NoMemoryTest : public ::testing::TestWithParam<Take> {
   }
 
   void FailEverywhere(const DatasetPtr<TokenWindow>& dataset) {
-    auto loader = Open(dataset, MakeSchedule(kSteps, kBatchSize));
-    for (uint64_t step = 0; step < kSteps; ++step) {
+    FailEverywhere(dataset, MakeSchedule(kSteps, kBatchSize), 0, INT64_MAX);
+  }
+  // Below `end`, of the allocations of a run from step `from` on.
+  void FailEverywhere(const DatasetPtr<TokenWindow>& dataset,
+                      const Schedule& schedule, uint64_t from, int64_t end) {
+    auto loader = Open(dataset, schedule);
+    for (uint64_t step = 0; step < schedule.steps(); ++step) {
       const auto batch = loader->NextBlocking();
       ASSERT_THAT(batch, IsOk());
       first_ids_.push_back(FirstId(*batch));
     }
     loader = nullptr;
     int64_t number = 0;
-    while (FailsOnce(dataset, number) && !HasFailure()) ++number;
+    while (number < end && !HasFailure() &&
+           FailsOnce(dataset, schedule, from, number)) {
+      ++number;
+    }
     std::printf("%d allocations, %d errors, %d of another kind, %d broken\n",
                 static_cast<int>(number), errors_, others_, broken_);
     EXPECT_GT(number, 50);
@@ -471,6 +483,24 @@ TEST_P(ReadWithoutMemoryTest, ATruncatedFileIsAnError) {
     ASSERT_TRUE(again.has_value()) << number;
     ASSERT_EQ(again->code(), absl::StatusCode::kDataLoss) << number;
   }
+}
+
+// Behind the first batches, the consumer makes some, or a second thread of the
+// loader.
+TEST_P(NoMemoryTest, WindowsOfAStoreThatHelpersRead) {
+  constexpr uint64_t kLarge = 1024;  // of 64 KiB
+  constexpr uint64_t kCalm = 12;
+  const TempDir folder;
+  ASSERT_THAT(
+      WriteStore(folder.path("s"), ProvenDocuments({100, 200, 300, 400}, 256)),
+      IsOk());
+  TokenStoreOptions options;
+  options.io.backend = IoBackend::kMmap;
+  ASSERT_OK_AND_ASSIGN(const auto store,
+                       TokenStore::Open(folder.path("s"), options));
+  ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kSeqLen));
+  ASSERT_OK_AND_ASSIGN(auto endless, Repeat<TokenWindow>(windows));
+  FailEverywhere(endless, MakeSchedule(2 * kCalm, kLarge), kCalm, 400);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ReadWithoutMemoryTest,

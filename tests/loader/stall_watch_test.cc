@@ -50,7 +50,7 @@ TEST(StallWatchTest, SaysWhatIsBehindWithTheFiguresAndARemedy) {
       Optional(AllOf(
           StartsWith("disk is behind: up to step 100 Next() waited 12.0 s of "
                      "60.0 s for 40 of 100 batches; of the time it had to "
-                     "fetch, the loader's thread computed 4 % (0 % in the "
+                     "fetch, the loader computed 4 % (0 % in the "
                      "kernel) and waited for a core 1 %; a batch took 1.0 ms "
                      "of index maps, 1200.0 ms of reading, 3.0 ms of ids and "
                      "functions; "),

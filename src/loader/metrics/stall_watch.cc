@@ -49,7 +49,7 @@ std::string Warning(const LoaderMetrics& window, Bottleneck behind) {
       Absl(BottleneckName(behind)), " is behind: ",
       absl::StrFormat(
           "up to step %d Next() waited %.1f s of %.1f s for %d of %d batches; "
-          "of the time it had to fetch, the loader's thread computed %.0f %% "
+          "of the time it had to fetch, the loader computed %.0f %% "
           "(%.0f %% in the kernel) and waited for a core %.0f %%; a batch took "
           "%.1f ms of index maps, %.1f ms of reading, %.1f ms of ids and "
           "functions; ",
