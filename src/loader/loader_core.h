@@ -179,7 +179,6 @@ class Loader::Core {
   bool MayHelp() const;
   bool Help(boost::asio::io_context* context);
   void CallHelper();
-  void CallHelperIfNoneIsReady();
   void CountHelpersFetch(const Fetch& fetch);
   boost::asio::awaitable<void> Run(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);

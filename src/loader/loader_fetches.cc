@@ -239,22 +239,15 @@ bool Loader::Core::Help(asio::io_context* context) {
   return true;
 }
 
-// For a consumer that waits, but whose thread has other work.
+// For a consumer that waits, or will as nothing is ready, but whose thread has
+// other work.
 void Loader::Core::CallHelper() {
   {
     MutexLock lock(&mu_);
-    if (queued_.empty() || queued_.front().bytes < kLeastHelped) return;
+    if (IsReady() || queued_.empty()) return;
+    if (queued_.front().bytes < kLeastHelped) return;
   }
   if (MayHelp()) helper_.Call();
-}
-
-// A consumer that waits for the descriptor does not ask until there is a batch.
-void Loader::Core::CallHelperIfNoneIsReady() {
-  {
-    MutexLock lock(&mu_);
-    if (IsReady()) return;
-  }
-  CallHelper();
 }
 
 void Loader::Core::CountHelpersFetch(const Fetch& fetch) {

@@ -244,14 +244,16 @@ std::optional<absl::StatusOr<Batch>> Loader::Core::TryNext(
   if (!offer.ok()) return offer.status();
   const absl::StatusOr<bool> is_there = core->TakeReady(offer->get());
   if (!is_there.ok()) return is_there.status();
+  std::optional<absl::StatusOr<Batch>> batch;
   if (*is_there) {
-    absl::StatusOr<Batch> batch = (*offer)->Accept();
-    core->CallHelperIfNoneIsReady();
-    return batch;
+    batch = (*offer)->Accept();
+  } else {
+    (*offer)->LetConsumerWait();
   }
+  // Also behind a batch: a consumer that waits for the descriptor does not ask
+  // until there is another.
   core->CallHelper();
-  (*offer)->LetConsumerWait();
-  return std::nullopt;
+  return batch;
 } catch (...) {
   return internal::StatusFromException(std::current_exception());
 }

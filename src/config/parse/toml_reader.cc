@@ -83,6 +83,13 @@ std::string Range(const toml::node& wrong, uint64_t least, uint64_t most) {
   return absl::StrCat("an integer from ", least, " to ", most);
 }
 
+// Says of a key that was not asked for where it has a meaning.
+std::string NoMeaningHere(const ConfigKey& key) {
+  const std::string place = PlaceOf(key);
+  return absl::StrCat("has no meaning here", place.empty() ? "" : ", only ",
+                      place);
+}
+
 }  // namespace
 
 SourceLocation LocationOfNode(const toml::node& node,
@@ -333,30 +340,20 @@ void TableReader::IgnoreBlankTexts() {
   });
 }
 
-bool TableReader::IsListed(std::string_view key) const {
-  return std::any_of(tables_.begin(), tables_.end(), [key](KeyTable table) {
-    const auto keys = ConfigKeys(table);
-    return std::any_of(keys.begin(), keys.end(),
-                       [key](const ConfigKey& one) { return one.name == key; });
-  });
-}
-
-std::string TableReader::NoMeaningHere(std::string_view key) const {
-  std::string what = "has no meaning here";
+const ConfigKey* TableReader::Listed(std::string_view name) const {
   for (const KeyTable table : tables_) {
-    for (const ConfigKey& one : ConfigKeys(table)) {
-      if (one.name != key) continue;
-      const std::string place = PlaceOf(one);
-      return place.empty() ? what : absl::StrCat(what, ", only ", place);
+    for (const ConfigKey& key : ConfigKeys(table)) {
+      if (key.name == name) return &key;
     }
   }
-  return what;
+  return nullptr;
 }
 
 std::string TableReader::UnknownHere(std::string_view key) const {
   constexpr std::string_view kWhat = "is not a known key";
   if (errors_->is_full()) return std::string(kWhat);
-  if (const std::string_view meant = KeyOfOtherName(key); IsListed(meant)) {
+  if (const std::string_view meant = KeyOfOtherName(key);
+      Listed(meant) != nullptr) {
     return absl::StrCat(Absl(kWhat), "; did you mean '", Absl(meant), "'?");
   }
   if (const std::string_view table = TableThatHas(key); !table.empty()) {
@@ -376,13 +373,14 @@ std::vector<std::string> TableReader::ListedNames() const {
 void TableReader::Finish() {
   for (const Entry& entry : entries_) {
     const std::string_view name = entry.key;
-    const bool is_known = IsListed(name);
-    if (is_known && entry.is_asked) continue;
+    const ConfigKey* const key = Listed(name);
+    if (key != nullptr && entry.is_asked) continue;
     SourceLocation location = LocationOf(name);
     const toml::source_position at = table_.find(name)->first.source().begin;
     location.line = at.line;
     location.column = at.column;
-    errors_->Add(location, is_known ? NoMeaningHere(name) : UnknownHere(name));
+    errors_->Add(location,
+                 key != nullptr ? NoMeaningHere(*key) : UnknownHere(name));
   }
 }
 

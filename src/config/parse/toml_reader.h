@@ -83,11 +83,10 @@ class TableReader {
 
  private:
   const toml::node* Find(std::string_view key);
-  bool IsListed(std::string_view key) const;
+  // Returns the key of this name that the table may have; null if there is none.
+  const ConfigKey* Listed(std::string_view name) const;
   std::vector<std::string> ListedNames() const;
-  // Returns what is wrong with a listed key that was not asked for, and with a
-  // key that is not listed.
-  std::string NoMeaningHere(std::string_view key) const;
+  // Returns what is wrong with a key that is not listed.
   std::string UnknownHere(std::string_view key) const;
   // Reports a value that is not as expected. `type`: the type that is expected.
   void Wrong(std::string_view key, toml::node_type type,
