@@ -83,7 +83,7 @@ class TableReader {
 
  private:
   const toml::node* Find(std::string_view key);
-  // Returns the key of this name that the table may have; null if there is none.
+  // Returns the key of this name that the table may have; null if it has none.
   const ConfigKey* Listed(std::string_view name) const;
   std::vector<std::string> ListedNames() const;
   // Returns what is wrong with a key that is not listed.
