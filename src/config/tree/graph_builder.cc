@@ -49,9 +49,8 @@ class GraphBuilder {
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(nodes_.SourceOf(*leaf.node));
       built.sources.back().path = leaf.path;
-      PONIENTE_RETURN_IF_ERROR(
-          CheckWindowsAsBefore(leaf, built.sources.back()));
     }
+    PONIENTE_RETURN_IF_ERROR(CheckWindowsAsBefore(tree, built.sources));
     PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(built.sources));
     return built;
   }
@@ -134,22 +133,28 @@ class GraphBuilder {
   // Earlier versions cut windows of Run::seq_len, also where no sample has that
   // length. The loader refused them, except from some sources, of which it read
   // the beginnings of windows.
-  absl::Status CheckWindowsAsBefore(const TreeLeaf& leaf,
-                                    const ConfigSource& source) const {
-    const bool was_refused = leaf.is_plain && leaf.node->ranges() != nullptr &&
-                             !HasInfilledSource(run_.data, false);
+  absl::Status CheckWindowsAsBefore(
+      const DatasetTree& tree, std::span<const ConfigSource> sources) const {
     const bool is_replaced = run_.seq_len > WindowTokens(run_);
-    if (!is_replaced || run_.max_seq_len > 0 || source.data == nullptr ||
-        was_refused || PackedItemsOf(leaf) != nullptr) {
-      return absl::OkStatus();
+    if (!is_replaced || run_.max_seq_len > 0) return absl::OkStatus();
+    const bool is_infilled = HasInfilledSource(run_.data, false);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const TreeLeaf& leaf = tree.leaves()[i];
+      const bool was_refused =
+          leaf.is_plain && leaf.node->ranges() != nullptr && !is_infilled;
+      if (sources[i].data == nullptr || was_refused ||
+          PackedItemsOf(leaf) != nullptr) {
+        continue;
+      }
+      return absl::InvalidArgumentError(absl::StrCat(
+          ToString(run_.seq_len_location), " = ", run_.seq_len,
+          " is replaced at the start of the run, and no sample is as long: '",
+          leaf.path, "' would have windows of ", WindowTokens(run_),
+          " tokens, not of ", run_.seq_len,
+          " as in earlier versions, whose ends were not read; state seq_len = ",
+          WindowTokens(run_)));
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        ToString(run_.seq_len_location), " = ", run_.seq_len,
-        " is replaced at the start of the run, and no sample is as long: '",
-        leaf.path, "' would have windows of ", WindowTokens(run_),
-        " tokens, not of ", run_.seq_len,
-        " as in earlier versions, whose ends were not read; state seq_len = ",
-        WindowTokens(run_)));
+    return absl::OkStatus();
   }
 
   // A root that ends too early begins again.

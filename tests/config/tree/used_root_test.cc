@@ -249,6 +249,30 @@ TEST_F(UsedRootTest, WindowsHaveTheLongestLengthThatIsRead) {
             replaced->dataset()->fingerprint());
 }
 
+// Earlier versions opened some of these runs, and read the beginnings of
+// windows of the length that no sample has.
+TEST_F(UsedRootTest, ALengthThatIsReplacedDoesNotChangeWhatWasRead) {
+  const auto with = [&](const std::string& length, const std::string& source) {
+    return Config::Parse(
+        absl::StrCat("[data]\nsteps = 10\nbatch_size = 8\n", length,
+                     "\nmixture.a = { path = 'a', weight = 1, ", source,
+                     " }\n[[data.stages]]\nstart_step = 0\nseq_len = 20\n"),
+        "t.toml", dir_.path());
+  };
+  const std::string infilled =
+      "fill_in_the_middle = { rate = 0.5, prefix = 1, suffix = 2, middle = 3 }";
+  EXPECT_THAT(with("seq_len = 40", infilled),
+              StatusIs(kIsInvalid,
+                       AllOf(HasSubstr("t.toml:4:11: data.seq_len = 40"),
+                             HasSubstr("'a' would have windows of 20 tokens"),
+                             HasSubstr("state seq_len = 20"))));
+  EXPECT_THAT(with("seq_len = 20", infilled), IsOk());
+  EXPECT_THAT(with("seq_len = 10", infilled), IsOk());
+  EXPECT_THAT(with("seq_len = 40\nmax_seq_len = 40", infilled), IsOk());
+  EXPECT_THAT(with("seq_len = 40", "slice = [5, 400]"), IsOk());
+  EXPECT_THAT(with("seq_len = 40", "pack_documents = true"), IsOk());
+}
+
 TEST_F(UsedRootTest, ThresholdsOfAStageThatStartsTheRunHaveTheirPlace) {
   std::ofstream(dir_.path("s.f32"), std::ios::binary)
       << std::string(500 * sizeof(float), '\0');
