@@ -18,6 +18,7 @@
 #include "io/uring/second_ring.h"
 #include "io/uring/uring_ring.h"
 #include "util/check.h"
+#include "util/in_parallel.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -92,17 +93,28 @@ absl::Status CheckRanges(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
-// Opens the files that are opened at their first read.
+// Opens the files that are opened at their first read: several at once, as each
+// may wait for the disk. Returns the first error in the order of the requests.
 absl::Status OpenFiles(std::span<const ReadRequest> requests) {
   const ReadRequest* previous = nullptr;
+  std::vector<const ReadRequest*> closed;
   for (const ReadRequest& request : requests) {
     if (request.into.empty()) continue;
-    if (previous == nullptr || request.reader != previous->reader ||
-        request.file != previous->file) {
-      PONIENTE_RETURN_IF_ERROR(
-          ReaderAccess::State(*request.reader).EnsureOpen(request.file));
-    }
+    const bool is_same = previous != nullptr &&
+                         request.reader == previous->reader &&
+                         request.file == previous->file;
     previous = &request;
+    if (!is_same && !ReaderAccess::State(*request.reader).IsOpen(request.file))
+      closed.push_back(&request);
+  }
+  if (closed.empty()) return absl::OkStatus();
+  std::vector<absl::Status> opened(closed.size());
+  internal::InParallel(closed.size(), [&](size_t i) {
+    opened[i] =
+        ReaderAccess::State(*closed[i]->reader).EnsureOpen(closed[i]->file);
+  });
+  for (absl::Status& status : opened) {
+    PONIENTE_RETURN_IF_ERROR(std::move(status));
   }
   return absl::OkStatus();
 }

@@ -87,9 +87,10 @@ struct ReaderState {
   }
   // Returns an open file. REQUIRES: it is open.
   const OpenFile& opened(uint32_t file) const { return *files[file].get(); }
+  bool IsOpen(uint32_t file) const { return files[file].get() != nullptr; }
   // Opens the file if it is not open yet.
   absl::Status EnsureOpen(uint32_t file) {
-    return files[file].get() != nullptr ? absl::OkStatus() : OpenLater(file);
+    return IsOpen(file) ? absl::OkStatus() : OpenLater(file);
   }
 
   // Returns the backend for this reader's part of the next batch, and counts

@@ -14,11 +14,11 @@
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "store/catalog/tokenizer_origin.h"
-#include "store/in_parallel.h"
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/read/token_store_access.h"
 #include "util/alike_lines.h"
+#include "util/in_parallel.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 

@@ -15,12 +15,12 @@
 #include "store/catalog/catalog_text.h"
 #include "store/catalog/joined_stores.h"
 #include "store/catalog/store_search.h"
-#include "store/in_parallel.h"
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/posix_file.h"
 #include "store/read/token_store_access.h"
 #include "util/alike_lines.h"
+#include "util/in_parallel.h"
 #include "util/status_macros.h"
 
 namespace poniente {

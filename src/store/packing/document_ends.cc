@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/task.h"
-#include "store/in_parallel.h"
+#include "util/in_parallel.h"
 #include "util/rounding.h"
 #include "util/status_macros.h"
 

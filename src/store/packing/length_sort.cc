@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
-#include "store/in_parallel.h"
 #include "util/alike_lines.h"
+#include "util/in_parallel.h"
 #include "util/status_macros.h"
 #include "util/usable_cores.h"
 

@@ -9,11 +9,11 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/extend/index_map_dataset.h"
-#include "store/in_parallel.h"
 #include "store/read/piece_reads.h"
 #include "store/read/source_loss_mask.h"
 #include "store/read/stored_ids.h"
 #include "store/read/window_grid.h"
+#include "util/in_parallel.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/in_parallel.h"
+#include "util/in_parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs many small tasks of the same kind on many threads.
 
-#ifndef PONIENTE_STORE_IN_PARALLEL_H_
-#define PONIENTE_STORE_IN_PARALLEL_H_
+#ifndef PONIENTE_UTIL_IN_PARALLEL_H_
+#define PONIENTE_UTIL_IN_PARALLEL_H_
 
 #include <cstddef>
 #include <functional>
@@ -18,4 +18,4 @@ void InParallel(size_t count, const std::function<void(size_t)>& each);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_STORE_IN_PARALLEL_H_
+#endif  // PONIENTE_UTIL_IN_PARALLEL_H_
