@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/support/one_core.h"
+#include "tests/support/temp_dir.h"
 
 namespace poniente::internal {
 namespace {
@@ -22,6 +27,51 @@ TEST(UsableCoresTest, AreThoseThatAreLeftToTheThread) {
     EXPECT_EQ(others, 1u) << "a thread that it starts";
   }
   EXPECT_EQ(UsableCores(), all);
+}
+
+// A made-up /proc and /sys.
+class CoresOfQuotaTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path full = dir_.path() + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  }
+  unsigned Cores() { return CoresOfQuota(dir_.path()); }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(CoresOfQuotaTest, AreThoseOfTheTightestGroupRoundedUp) {
+  EXPECT_EQ(Cores(), UINT_MAX);
+  Write("/proc/self/cgroup", "0::/jobs/mine\n");
+  EXPECT_EQ(Cores(), UINT_MAX);
+  Write("/sys/fs/cgroup/jobs/mine/cpu.max", "max 100000\n");
+  EXPECT_EQ(Cores(), UINT_MAX);
+  Write("/sys/fs/cgroup/jobs/cpu.max", "800000 100000\n");
+  EXPECT_EQ(Cores(), 8u);
+  Write("/sys/fs/cgroup/jobs/mine/cpu.max", "150000 100000\n");
+  EXPECT_EQ(Cores(), 2u);
+  Write("/sys/fs/cgroup/cpu.max", "5000 100000\n");
+  EXPECT_EQ(Cores(), 1u);
+}
+
+TEST_F(CoresOfQuotaTest, AreThoseOfVersion1) {
+  Write("/proc/self/cgroup", "3:cpu,cpuacct:/docker/0123\n0::/\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(Cores(), UINT_MAX);
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
+  EXPECT_EQ(Cores(), 4u);
+}
+
+TEST_F(CoresOfQuotaTest, AnyTextIsSurvived) {
+  Write("/proc/self/cgroup", "0::/a\n");
+  for (const std::string text : {"", "\n", "lots of it", "-5 -5", "1 0",
+                                 "99999999999999999999 1", "1e400 1"}) {
+    Write("/sys/fs/cgroup/a/cpu.max", text);
+    EXPECT_EQ(Cores(), UINT_MAX) << text;
+  }
 }
 
 }  // namespace

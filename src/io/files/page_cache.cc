@@ -5,7 +5,7 @@
 #include <fstream>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "util/control_groups.h"
 
 namespace poniente::internal {
 namespace {
@@ -26,11 +26,14 @@ std::optional<uint64_t> NumberAfter(const std::string& path,
 }
 
 // Returns the group's memory limit less its memory that cannot be reclaimed.
-uint64_t LeftIn(const std::string& group) {
-  const std::optional<uint64_t> most = NumberAfter(group + "/memory.max", "");
+uint64_t LeftIn(const ControlGroup& group) {
+  const std::optional<uint64_t> most = NumberAfter(
+      group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max"),
+      "");
   if (!most.has_value()) return kUnknown;
-  const uint64_t pinned =
-      NumberAfter(group + "/memory.stat", "anon ").value_or(0);
+  const uint64_t pinned = NumberAfter(group.folder + "/memory.stat",
+                                      group.is_v1 ? "total_rss " : "anon ")
+                              .value_or(0);
   return *most - std::min(*most, pinned);
 }
 
@@ -41,15 +44,8 @@ uint64_t AvailableMemoryBytes(const std::string& root) {
   if (const auto kib = NumberAfter(root + "/proc/meminfo", "MemAvailable:")) {
     available = *kib * 1024;
   }
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("0::/")) continue;
-    // The group itself and those above it.
-    for (std::string group = line.substr(3); !group.empty();
-         group.resize(group.rfind('/'))) {
-      const uint64_t left = LeftIn(absl::StrCat(root, "/sys/fs/cgroup", group));
-      available = std::min(available, left);
-    }
+  for (const ControlGroup& group : ControlGroupsOf("memory", root)) {
+    available = std::min(available, LeftIn(group));
   }
   return available;
 }

@@ -10,7 +10,7 @@
 namespace poniente::internal {
 
 // Returns the smaller of MemAvailable and the memory that the control groups
-// (v2) of this process leave; 2^63 if neither can be read. `root` is the folder
+// of this process leave; 2^63 if neither can be read. `root` is the folder
 // that contains proc and sys; it is "" except in tests.
 uint64_t AvailableMemoryBytes(const std::string& root = "");
 
