@@ -17,7 +17,6 @@ namespace {
 // The same limit as for a store. It keeps every product with a width below
 // 2^63.
 constexpr uint64_t kMaxSourceTokens = uint64_t{1} << 60;
-constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
 // Number of tokens that are read together to find documents.
 constexpr uint64_t kScanned = uint64_t{1} << 20;
 // The fingerprint covers samples of the tokens: two, and one more for each
@@ -80,8 +79,7 @@ LayoutSource::LayoutSource(std::string path, TokenLayout layout,
                            const TokenSourceOptions& options)
     : path_(std::move(path)),
       layout_(std::move(layout)),
-      vocabulary_(options.vocabulary),
-      cache_(kKeptBytes) {
+      vocabulary_(options.vocabulary) {
   if (!vocabulary_ && !layout_.tokenizer.empty() &&
       layout_.vocabulary_size > 0) {
     vocabulary_ = Vocabulary{layout_.tokenizer, layout_.vocabulary_size};

@@ -113,7 +113,7 @@ class LayoutSource final : public TokenSource {
   std::vector<TokenArray> arrays_;  // in files or blocks; empty with a locator
   std::shared_ptr<const ByteReader> reader_;
   uint64_t fingerprint_ = 0;
-  mutable BlockCache cache_;
+  const CachedBlocks cache_;
 };
 
 }  // namespace poniente::internal
