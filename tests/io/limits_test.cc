@@ -272,6 +272,12 @@ TEST_P(ReopenedFilesTest, WhatHappensToAFileWithoutADescriptorIsSeen) {
                 std::filesystem::rename(last + ".new", last);
               }),
               ExitedWithCode(1), "replaced or removed");
+  // One after the other: many file systems give the inode again.
+  EXPECT_EXIT(read_after([&] {
+                std::filesystem::remove(last);
+                testing::WriteProvenFile(last, 2, 10'000);
+              }),
+              ExitedWithCode(1), "replaced or removed");
   EXPECT_EXIT(read_after([&] { std::filesystem::remove(last); }),
               ExitedWithCode(1), "NOT_FOUND.*replaced or removed");
 }

@@ -94,6 +94,16 @@ FileIdentity IdentityOf(const struct stat& info) {
            Nanoseconds(info.st_ctim)}};
 }
 
+// Returns when the file at the path (or `fd`, if the path is empty) was
+// created, in ns; 0 if the system does not tell.
+uint64_t CreationOf(int fd, const char* path) {
+  struct statx info;
+  if (::statx(fd, path, AT_EMPTY_PATH, STATX_BTIME, &info) != 0) return 0;
+  if ((info.stx_mask & STATX_BTIME) == 0) return 0;
+  return static_cast<uint64_t>(info.stx_btime.tv_sec) * 1'000'000'000 +
+         info.stx_btime.tv_nsec;
+}
+
 }  // namespace
 
 std::string_view KindOfFile(mode_t mode) {
@@ -134,6 +144,7 @@ absl::Status OpenFile::GiveUpDescriptor() {
   std::error_code error;
   path_again_ = std::filesystem::absolute(path_, error);
   if (error) return OpenError(path_, "find the folder of", error.value());
+  created_ = CreationOf(file_.fd(), "");
   file_.Close();
   return absl::OkStatus();
 }
@@ -167,7 +178,10 @@ std::optional<FileIdentity> OpenFile::IdentityNow() const {
   }
   if (::stat(path_again_.c_str(), &info) != 0) return std::nullopt;
   const FileIdentity now = IdentityOf(info);
-  if (!now.IsFileOf(identity_)) return std::nullopt;
+  if (!now.IsFileOf(identity_) ||
+      CreationOf(AT_FDCWD, path_again_.c_str()) != created_) {
+    return std::nullopt;
+  }
   return now;
 }
 
@@ -188,7 +202,10 @@ FileDescriptor::FileDescriptor(const OpenFile& file)
   if (fd_ < 0) return;
   struct stat info;
   int error = ReadFacts(fd_, &info);
-  if (error == 0 && !IdentityOf(info).IsFileOf(file.identity_)) error = ESTALE;
+  if (error == 0 && (!IdentityOf(info).IsFileOf(file.identity_) ||
+                     CreationOf(fd_, "") != file.created_)) {
+    error = ESTALE;
+  }
   if (error == 0) return;
   ::close(fd_);
   fd_ = -error;

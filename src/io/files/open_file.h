@@ -92,6 +92,9 @@ class OpenFile {
   std::string path_;
   // Absolute; empty if the descriptor is kept.
   std::string path_again_;
+  // When the file was created, in ns, if the descriptor is not kept: a new file
+  // may get the inode of one that was removed. 0 if the system does not tell.
+  uint64_t created_ = 0;
   RingFile file_;
   FileIdentity identity_;
 };
