@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -43,8 +44,15 @@ namespace {
 namespace asio = boost::asio;
 
 // The ring is given up after this many consecutive refused submissions with no
-// read in flight.
+// read in flight. The kernel refuses while it has no memory for them, so the
+// thread sleeps before the last seven: 1 ms, then twice as long each time. If
+// another ring was given up within the last second, it does not.
 constexpr int kMaxRefusals = 16;
+constexpr int kFirstSleep = 9;
+constexpr std::chrono::seconds kRecently{1};
+
+// When a ring was last given up because of refusals.
+std::atomic<std::chrono::steady_clock::time_point> last_refused = {};
 
 int SubmitHooked(io_uring* ring) {
   const int error = FaultAt(SystemCall::kUringEnter);
@@ -395,9 +403,16 @@ bool UringRing::Submit() {
   const bool transient = error == EAGAIN || error == EBUSY || error == EINTR;
   if (transient && in_flight_ > 0) return false;
   if (transient && ++refusals_ < kMaxRefusals) {
-    std::this_thread::yield();
+    if (refusals_ < kFirstSleep ||
+        std::chrono::steady_clock::now() - last_refused.load() < kRecently) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(1 << (refusals_ - kFirstSleep)));
+    }
     return true;
   }
+  if (transient) last_refused = std::chrono::steady_clock::now();
   GiveUp("io_uring_enter", error);
   return false;
 }
