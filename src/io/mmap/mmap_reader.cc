@@ -19,8 +19,10 @@
 namespace poniente::internal {
 namespace {
 
-// A batch counts its faults after every group of this many copies.
+// A batch counts its faults after every group of this many copies, or of fewer
+// that have as many bytes: without cached pages, each page is a fault.
 constexpr size_t kLookEvery = 32;
+constexpr uint64_t kLookEveryBytes = kLookEvery * 8192;
 
 // Handles a SIGBUS: the file has become shorter, or the disk has failed. In the
 // latter case, reads with pread, which returns the bytes or the error.
@@ -97,6 +99,17 @@ uint64_t BytesOf(std::span<const PendingRead> reads) {
   return bytes;
 }
 
+// Returns the first reads, up to the next look at the faults.
+std::span<PendingRead> NextGroup(std::span<PendingRead> reads) {
+  uint64_t bytes = 0;
+  size_t count = 0;
+  while (count < std::min(kLookEvery, reads.size()) &&
+         bytes < kLookEveryBytes) {
+    bytes += reads[count++].size();
+  }
+  return reads.first(count);
+}
+
 // Copies the first `count` reads.
 void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams) {
   for (size_t i = 0; i < count; ++i) {
@@ -147,8 +160,8 @@ void ReadMapped(std::span<PendingRead> reads) {
   uint64_t copies = 0;
   std::vector<ReaderState*> readers;
   for (size_t done = 0; done < reads.size();) {
-    const size_t count = std::min(kLookEvery, reads.size() - done);
-    const auto some = reads.subspan(done, count);
+    const std::span<PendingRead> some = NextGroup(reads.subspan(done));
+    const size_t count = some.size();
     if (IsBadBatch(done, faults)) {  // let the disk read several at once
       CopyForced(some);
       ReadBlocking(some);
