@@ -34,6 +34,8 @@ class InputBytes {
   // end earlier.
   virtual absl::Status ReadAt(uint64_t offset,
                               std::span<std::byte> into) const = 0;
+  // Advises that these bytes, if they exist, are read soon.
+  virtual void WillRead(uint64_t /*offset*/, uint64_t /*bytes*/) const {}
 };
 
 class FileBytes final : public InputBytes {
@@ -45,6 +47,9 @@ class FileBytes final : public InputBytes {
   absl::Status ReadAt(uint64_t offset,
                       std::span<std::byte> into) const override {
     return file_.ReadAt(offset, into);
+  }
+  void WillRead(uint64_t offset, uint64_t bytes) const override {
+    file_.WillRead(offset, bytes);
   }
 
  private:
@@ -79,13 +84,21 @@ absl::StatusOr<std::vector<std::byte>> ReadHead(const InputBytes& input,
 bool BeginsWith(std::span<const std::byte> bytes, std::string_view magic);
 
 // Calls visit(value) for each of `count` little-endian integers from byte
-// `offset` on, in order, until it returns an error. Reads 64 KiB at a time.
+// `offset` on, in order, until it returns an error. Reads 64 KiB at a time, and
+// has the next MiB read meanwhile.
 template <std::unsigned_integral U, class Visit>
 absl::Status ForEachInteger(const InputBytes& input, uint64_t offset,
                             uint64_t count, const Visit& visit) {
   constexpr uint64_t kAtOnce = 65536 / sizeof(U);
+  constexpr uint64_t kAhead = uint64_t{1} << 20;
   std::vector<std::byte> bytes(std::min(count, kAtOnce) * sizeof(U));
+  uint64_t advised = offset;
   while (count > 0) {
+    const uint64_t end = offset + std::min(count * sizeof(U), kAhead);
+    if (end - advised >= std::min(count * sizeof(U), kAhead / 2)) {
+      input.WillRead(advised, end - advised);
+      advised = end;
+    }
     const uint64_t some = std::min(count, kAtOnce);
     const std::span<std::byte> part = std::span(bytes).first(some * sizeof(U));
     PONIENTE_RETURN_IF_ERROR(input.ReadAt(offset, part));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/read/side_file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -109,6 +111,14 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
     into = into.subspan(part.size());
   }
   return absl::OkStatus();
+}
+
+void SideFile::WillRead(uint64_t offset, uint64_t bytes) const {
+  const Content* const content = opening_->content.get();
+  if (content == nullptr || !content->open.has_value()) return;
+  const FileDescriptor fd(*content->open);
+  (void)::posix_fadvise(fd.get(), static_cast<off_t>(offset),
+                        static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
 absl::Status SideFile::ReadAt(uint64_t offset,

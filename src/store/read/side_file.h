@@ -52,6 +52,9 @@ class SideFile {
 
   // Fills `into` from byte `offset` on. DataLoss if the file ends earlier.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into) const;
+  // Has the kernel read these bytes if the file is open, without waiting. Only
+  // advice.
+  void WillRead(uint64_t offset, uint64_t bytes) const;
 
  private:
   // Either the bytes of the file or the open file. The bytes are kept without
