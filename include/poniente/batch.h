@@ -223,7 +223,7 @@ class Batch {
  private:
   // The functions that only the loader calls: src/loader/batch_access.h.
   friend struct internal::BatchAccess;
-  Batch(const StepPlan& plan, size_t num_samples, uint32_t seq_len,
+  Batch(StepPlan plan, size_t num_samples, uint32_t seq_len,
         internal::BatchLayout layout, std::shared_ptr<internal::Slot> slot);
 
   bool IsOnHost(BatchTensor tensor) const {

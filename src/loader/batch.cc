@@ -22,13 +22,13 @@ void WrongIdType(TokenType type) {
 
 }  // namespace internal
 
-Batch::Batch(const StepPlan& plan, size_t num_samples, uint32_t seq_len,
+Batch::Batch(StepPlan plan, size_t num_samples, uint32_t seq_len,
              internal::BatchLayout layout, internal::SlotPtr slot)
     : layout_(layout) {
   std::shared_ptr<void>& kept = slot->companion();
   if (kept == nullptr) kept = std::make_shared<internal::BatchFacts>();
   auto* const facts = static_cast<internal::BatchFacts*>(kept.get());
-  facts->plan = plan;
+  facts->plan = std::move(plan);
   facts->seq_len = seq_len;
   facts->provenance.assign(num_samples, {});
   facts->slot = slot.get();
@@ -108,9 +108,9 @@ std::shared_ptr<const void> Batch::ShareMemory() const { return facts_; }
 
 namespace internal {
 
-Batch BatchAccess::Make(const StepPlan& plan, size_t num_samples,
-                        uint32_t seq_len, BatchLayout layout, SlotPtr slot) {
-  return Batch(plan, num_samples, seq_len, layout, std::move(slot));
+Batch BatchAccess::Make(StepPlan plan, size_t num_samples, uint32_t seq_len,
+                        BatchLayout layout, SlotPtr slot) {
+  return Batch(std::move(plan), num_samples, seq_len, layout, std::move(slot));
 }
 
 std::span<std::byte> BatchAccess::Bytes(Batch* batch, BatchTensor tensor) {

@@ -15,7 +15,7 @@ namespace poniente::internal {
 struct BatchAccess {
   // Makes a batch of rows of `seq_len` tokens; its ids are whatever the slot
   // contains.
-  static Batch Make(const StepPlan& plan, size_t num_samples, uint32_t seq_len,
+  static Batch Make(StepPlan plan, size_t num_samples, uint32_t seq_len,
                     BatchLayout layout, std::shared_ptr<Slot> slot);
   static const BatchLayout& Layout(const Batch& batch) { return batch.layout_; }
   static std::span<SampleProvenance> Provenance(Batch* batch) {

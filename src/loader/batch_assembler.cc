@@ -166,7 +166,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   absl::StatusOr<SlotPtr> slot =
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
-  Batch batch = BatchAccess::Make(plan, samples.size(), row_tokens,
+  Batch batch = BatchAccess::Make(std::move(plan), samples.size(), row_tokens,
                                   tensors_.layout(), *slot);
   if (host_type() != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {

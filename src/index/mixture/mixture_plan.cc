@@ -263,10 +263,12 @@ std::optional<uint32_t> MixturePlan::Find(std::string_view name) const {
 
 std::vector<double> MixturePlan::WeightsAt(uint64_t sample) const {
   const uint32_t stage = state_->plan->BlockOf(sample).stage;
-  std::vector<double> weights;
-  weights.reserve(state_->names.size());
-  for (const uint64_t quantum : state_->plan->quanta(stage)) {
-    weights.push_back(static_cast<double>(quantum) * 0x1p-62);
+  const auto& quanta = state_->plan->quanta(stage);
+  // Each batch of a loader asks. Signed numbers become doubles in one
+  // instruction; quanta are at most 2^62.
+  std::vector<double> weights(quanta.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<double>(static_cast<int64_t>(quanta[i])) * 0x1p-62;
   }
   return weights;
 }
