@@ -298,8 +298,8 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
       if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step());
       fetch->ready.mapped() = {std::move(fetched), now};
       ready_.insert(std::move(fetch->ready));
-    } else if (fetch->is_of_helper) {
-      // Gives back its slot before the loader's thread can begin another step.
+    } else {
+      // Gives back its slot before another thread can begin another step.
       fetched = std::optional<Batch>();
     }
     ending_.splice(ending_.end(), under_way_, fetch);
