@@ -16,7 +16,10 @@ struct Node;
 // A list of nodes that is used like a std::vector<Node>. Copies share the nodes
 // until one of them may be changed, so that a node that is used many times
 // takes its memory once. Every member that is not const makes the list its own
-// first; it copies the nodes if they are shared, but not those below them.
+// first; it copies the nodes if they are shared, but not those below them. Once
+// a list has handed out a reference to change a node, copies of it no longer
+// share its nodes: what is written through the reference changes this list
+// only.
 //
 // Thread safety: as a std::vector, also if lists share nodes.
 class NodeList {
@@ -54,11 +57,19 @@ class NodeList {
   void clear();
   // Returns the nodes, for what else a vector can do.
   std::vector<Node>& nodes();
+  // Copies may share the nodes again, and those below: no reference that was
+  // handed out to change one is used anymore.
+  void allow_sharing();
 
   friend bool operator==(const NodeList& a, const NodeList& b);
 
  private:
+  // Makes the nodes this list's own.
+  std::vector<Node>& Own();
+
   std::shared_ptr<std::vector<Node>> nodes_;  // null: empty
+  // Whether someone may hold a reference to change a node.
+  bool is_lent_ = false;
 };
 
 }  // namespace poniente

@@ -125,7 +125,9 @@ absl::StatusOr<ParsedRun> CheckedRun(const Run& run) {
   for (size_t i = 0; i < run.evals.size(); ++i) {
     PutUnstated(run.evals[i].data, &checked.evals[i].data);
     PutLocation(run.evals[i].location, &checked.evals[i].location);
+    checked.evals[i].data.children.allow_sharing();
   }
+  checked.data.children.allow_sharing();
   PutLocation(run.location, &checked.location);
   PutLocation(run.seq_len_location, &checked.seq_len_location);
   PutLocation(run.journal_location, &checked.journal_location);

@@ -166,8 +166,12 @@ class MistakeFinder {
   }
 
   void CheckUtf8(std::string_view text) {
-    if (IsUtf8(text)) return;
-    Fatal("has a name or a path that is not UTF-8: ", Quoted(text));
+    if (!IsUtf8(text)) {
+      Fatal("has a name or a path that is not UTF-8: ", Quoted(text));
+    }
+    if (text.find('\0') != std::string_view::npos) {
+      Fatal("has a name or a path with a zero byte: ", Quoted(text));
+    }
   }
 
   void CheckText(const Node& node) {

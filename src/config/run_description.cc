@@ -77,8 +77,8 @@ Node OfParts(NodeKind kind, std::vector<NodePart> parts) {
   Node node = OfKind(kind);
   node.children.reserve(parts.size());
   for (NodePart& part : parts) {
+    part.node.name = std::move(part.name);
     node.children.push_back(std::move(part.node));
-    node.children.back().name = std::move(part.name);
   }
   return Bounded(std::move(node));
 }
@@ -272,9 +272,9 @@ Node Flat(std::vector<NodePart> children) {
 Node Mixture(std::vector<NodeComponent> components) {
   Node node = OfKind(NodeKind::kMixture);
   for (NodeComponent& component : components) {
+    component.node.name = std::move(component.name);
+    component.node.weight = component.weight;
     node.children.push_back(std::move(component.node));
-    node.children.back().name = std::move(component.name);
-    node.children.back().weight = component.weight;
   }
   return Bounded(std::move(node));
 }

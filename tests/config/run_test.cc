@@ -677,9 +677,45 @@ TEST_F(RunTest, CopiesOfANodeShareItsChildrenUntilTheyChange) {
                "n.flat = { a = { path = 'a' } }\n[data.flat]\n"
                "x.use = 'n'\ny.use = 'n'\n",
                "t.toml", dir_.path()));
+  EXPECT_EQ(first(std::as_const(run).data.children[0].children[0]),
+            first(std::as_const(run).data.children[1].children[0]));
   Node& x = run.data.children[0].children[0].children[0];
   x.path = "b";
   EXPECT_EQ(run.data.children[1].children[0].children[0].path, "a");
+}
+
+// A sweep: the same reference changes the original between copies.
+TEST_F(RunTest, WhatIsWrittenThroughAReferenceChangesNoCopy) {
+  Description run = Small();
+  run.data = Mixture(
+      {{"web", 1, Source("a")}, {"rest", 1, Flat({{"x", Source("b")}})}});
+  Node& web = run.data.children[0];
+  Node& deep = run.data.children[1].children.front();
+  Node* const begin = run.data.children.begin();
+  std::vector<Node>& all = run.data.children.nodes();
+  std::vector<Description> copies;
+  for (int i = 0; i < 4; ++i) {
+    web.weight = i;
+    deep.take = i;
+    begin->name = absl::StrCat("web", i);
+    all[1].weight = 10 + i;
+    copies.push_back(run);
+  }
+  for (int i = 0; i < 4; ++i) {
+    const Description& copy = copies[i];
+    EXPECT_EQ(copy.data.children[0].weight, i);
+    EXPECT_EQ(copy.data.children[0].name, absl::StrCat("web", i));
+    EXPECT_EQ(copy.data.children[1].weight, 10 + i);
+    EXPECT_EQ(copy.data.children[1].children[0].take, i);
+  }
+  // A copy of a copy, to which no one has a reference, shares its nodes; so
+  // does one of a list that is given back.
+  const Description copy = copies[0];
+  EXPECT_EQ(&copy.data.children[0], &std::as_const(copies)[0].data.children[0]);
+  run.data.children.allow_sharing();
+  const Description last = run;
+  EXPECT_EQ(&last.data.children[1].children[0],
+            &std::as_const(run).data.children[1].children[0]);
 }
 
 TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
@@ -721,6 +757,10 @@ TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
               }),
               HasSubstr("data.flat.x has a name or a path that is not UTF-8"));
   EXPECT_THAT(error_of([](auto& run) {
+                run.data = Flat({{"x", Source(std::string("a\0b", 3))}});
+              }),
+              HasSubstr("data.flat.x has a name or a path with a zero byte"));
+  EXPECT_THAT(error_of([](auto& run) {
                 for (int i = 0; i < 300; ++i) {
                   run.data = Flat({{"x", std::move(run.data)}});
                 }
@@ -732,6 +772,14 @@ TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
                 }
               }),
               HasSubstr("is nested deeper than 100 nodes"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.evals = {{.name = "e", .data = Source("a")}};
+                for (int i = 0; i < 300; ++i) {
+                  Node& data = run.evals[0].data;
+                  data = Use(absl::StrCat("n", i), std::move(data));
+                }
+              }),
+              HasSubstr("data.eval.e is nested deeper than 100 nodes"));
   Description deep = Small();
   deep.data = Source("a");
   for (int i = 0; i < 48; ++i) deep.data = Flat({{"x", std::move(deep.data)}});

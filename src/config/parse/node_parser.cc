@@ -93,6 +93,7 @@ void NodeParser::ParseDefinition(const std::string& name,
   ParseBelow(table, NodePosition::kOther, &definition->spec, depth);
   table.Finish();
   open_.pop_back();
+  definition->spec.children.allow_sharing();  // by those that use it
   definition->nodes = CountBelow(definition->spec);
   definition->height = HeightOf(definition->spec);
   definition->state = Definition::State::kDone;

@@ -368,6 +368,8 @@ absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
   // Other tables of that form are the trainer's.
   if (!is_flat_form) top.Finish();
   if (!errors.empty()) return errors.ToStatus();
+  run.data.children.allow_sharing();
+  for (RunEval& eval : run.evals) eval.data.children.allow_sharing();
   return parsed;
 }
 
