@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "index/keyed_hash.h"
+#include "index/maps/group_map.h"
 #include "index/maps/shuffle_map.h"
 #include "index/maps/slice_map.h"
 #include "index/max_samples.h"
@@ -134,7 +135,7 @@ class Walk {
         if (mixture != nullptr) below = mixture->DrawnOf(place, span);
         if (!below) continue;
         child_names.knows_end &= KnowsEnd(*map, own, &*below, span);
-      } else if (!hands_on) {
+      } else if (!hands_on || EndCounts(*map, span, *below)) {
         CountLength(*child.node, &below->last);
       }
       const uint64_t hash_below =
@@ -189,6 +190,18 @@ class Walk {
     const uint64_t hash = own ? *own : identity->parameters;
     if (!identity->states_seed || &node == &top_) return hash;
     return Derive(hash, Tag("seed"), identity->seed.value_or(0));
+  }
+
+  // Returns whether the end of `below`, the span of `span` below a node that
+  // passes on items, depends on the child's length if it is the child's end:
+  // above the node the length counts (what CountLength() left behind was
+  // lost), or the node made its last items of a group that is cut short there.
+  static bool EndCounts(const IndexMap& map, const IndexSpan& span,
+                        const IndexSpan& below) {
+    if (span.last.index == UINT64_MAX && below.last.epoch == 0) return true;
+    const auto* groups = dynamic_cast<const GroupMap*>(&map);
+    return groups != nullptr && below.last.index < UINT64_MAX &&
+           (below.last.index + 1) % groups->group() != 0;
   }
 
   // Moves the last index to the end of the epoch if it is the last item.

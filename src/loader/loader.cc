@@ -132,7 +132,8 @@ absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
   MutexLock lock(&steering_mu_);
   const EditionPtr edition = Current();
   const Schedule& schedule = edition->run.schedule;
-  PONIENTE_RETURN_IF_ERROR(internal::CheckHasState(schedule, step));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckHasState(
+      *edition->run.dataset, schedule, options_.last_batch, step));
   return internal::StateText(*edition->run.dataset, schedule, step, journal_);
 }
 

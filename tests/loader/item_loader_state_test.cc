@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "loader/state/run_state.h"
@@ -120,6 +124,81 @@ TEST(ItemLoaderStateTest, ARunGoesOnOnAnyNumberOfRanks) {
   }
 }
 
+// The first number of items that two trees serve alike; all if they are one the
+// beginning of the other.
+size_t Common(const Items& a, const Items& b) {
+  const auto [end, unused] =
+      std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return end - a.begin();
+}
+
+Items ItemsOf(const DatasetPtr<uint64_t>& root) {
+  Items all;
+  for (uint64_t i = 0; i < root->length_now().readable; ++i) {
+    all.push_back(*root->GetBlocking(i));
+  }
+  return all;
+}
+
+// How much there is below decides what is served above: the end of an epoch
+// that is shuffled, and the last, short group.
+TEST(ItemLoaderStateTest, LengthsBelowNodesThatPassItemsOnCount) {
+  using Tree = DatasetPtr<uint64_t>;
+  const auto take = [](uint64_t n) { return *Take(Counting(500), n); };
+  const auto slice = [](uint64_t n) { return *Slice(Counting(500), 5, n); };
+  const auto once = [](Tree tree) { return *Repeat(std::move(tree), 1); };
+  const auto shuffled = [](Tree tree) { return *Shuffle(std::move(tree), 7); };
+  const auto sums = [](Tree tree) {
+    return *MapBatches<uint64_t>(
+        "sums", std::move(tree), {.group_items = 4, .made_items = 1},
+        [](Items group) -> Items {
+          return {std::accumulate(group.begin(), group.end(), uint64_t{0})};
+        });
+  };
+  const std::pair<Tree, Tree> pairs[] = {
+      {shuffled(once(take(40))), shuffled(once(take(41)))},
+      {once(take(40)), once(take(41))},
+      {once(slice(40)), once(slice(41))},
+      {shuffled(once(once(slice(40)))), shuffled(once(once(slice(41))))},
+      {shuffled(*Repeat(take(20), 2)), shuffled(*Repeat(take(20), 3))},
+      {sums(take(10)), sums(take(11))},
+      {sums(take(8)), sums(take(12))},
+      {sums(slice(15)), sums(slice(16))},
+      {once(sums(take(10))), once(sums(take(11)))},
+      {shuffled(sums(take(40))), shuffled(sums(take(44)))},
+      {shuffled(sums(once(take(41)))), shuffled(sums(once(take(42))))},
+      {shuffled(sums(*Repeat(take(8), 2))),
+       shuffled(sums(*Repeat(take(8), 3)))},
+      {*Concat<uint64_t>({{"x", once(take(9))}, {"y", Counting(50, 1000)}}),
+       *Concat<uint64_t>({{"x", once(take(8))}, {"y", Counting(50, 1000)}})},
+  };
+  for (size_t i = 0; i < std::size(pairs); ++i) {
+    const auto& [a, b] = pairs[i];
+    const size_t common = Common(ItemsOf(a), ItemsOf(b));
+    const auto writer = OpenTree(a, {.batch_size = 2});
+    const uint64_t items = a->length_now().readable;
+    for (uint64_t step = 1; step <= (items + 1) / 2; ++step) {
+      TakeSteps(writer.get(), 1);
+      const auto reader = OpenTree(b, {.batch_size = 2});
+      const absl::Status resumed = reader->Resume(writer->State());
+      // A tree that goes on alike need not be accepted.
+      if (std::min(2 * step, items) > common) {
+        EXPECT_FALSE(resumed.ok()) << "pair " << i << ", step " << step;
+      }
+      ASSERT_THAT(OpenTree(a, {.batch_size = 2})->Resume(writer->State()),
+                  IsOk());
+    }
+  }
+  // Whole groups, and an epoch whose end is not reached, go on.
+  for (const auto& [a, b] : {std::pair(sums(take(8)), sums(take(12))),
+                             std::pair(once(take(40)), once(take(41)))}) {
+    const auto writer = OpenTree(a, {.batch_size = 2});
+    TakeSteps(writer.get(), 1);
+    EXPECT_THAT(OpenTree(b, {.batch_size = 2})->Resume(writer->State()),
+                IsOk());
+  }
+}
+
 TEST(ItemLoaderStateTest, IsTheTextOfARunState) {
   const auto loader = OpenTree(Tree(7));
   TakeSteps(loader.get(), 4);
@@ -136,6 +215,25 @@ TEST(ItemLoaderStateTest, IsTheTextOfARunState) {
   EXPECT_THAT(
       OpenTree(Tree(7), {.steps = 5})->State(6),
       StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("after 5 steps")));
+}
+
+// 50 items in batches of 4: 13 steps, the last of two items.
+TEST(ItemLoaderStateTest, NoStepBehindTheEndOfTheItemsHasAState) {
+  const auto ends = StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("ends"));
+  for (const uint64_t steps : {0, 20}) {
+    const auto loader =
+        OpenTree(Counting(50), {.batch_size = 4, .steps = steps});
+    EXPECT_THAT(loader->State(13), IsOk());
+    EXPECT_THAT(loader->State(14), ends);
+    EXPECT_THAT(loader->State(20), ends);
+    EXPECT_THAT(loader->State(uint64_t{1} << 40), ends);
+  }
+  const auto whole =
+      OpenTree(Counting(50), {.batch_size = 4, .last_batch = LastBatch::kDrop});
+  EXPECT_THAT(whole->State(12), IsOk());
+  EXPECT_THAT(whole->State(13), ends);
+  EXPECT_THAT(OpenTree(Counting(0))->State(0), IsOk());
+  EXPECT_THAT(OpenTree(Counting(0))->State(1), ends);
 }
 
 TEST(ItemLoaderStateTest, WhatDecidedThePastIsCompared) {

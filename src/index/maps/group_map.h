@@ -27,6 +27,8 @@ class GroupMap final : public IndexMap {
   GroupMap(std::optional<uint64_t> child_length, uint64_t group_items,
            uint64_t made_items);
 
+  // Returns the items of a group.
+  uint64_t group() const { return group_; }
   std::optional<uint64_t> length() const override { return length_; }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;

@@ -346,7 +346,8 @@ LoaderMetrics ItemPrefetch::Core::metrics() const {
 }
 
 absl::StatusOr<std::string> ItemPrefetch::Core::State(uint64_t step) const {
-  PONIENTE_RETURN_IF_ERROR(CheckHasState(schedule_, step));
+  PONIENTE_RETURN_IF_ERROR(
+      CheckHasState(maker_->root(), schedule_, options_.last_batch, step));
   return StateText(maker_->root(), schedule_, step);
 }
 

@@ -134,14 +134,27 @@ absl::StatusOr<uint64_t> StepOfState(std::string_view text,
   return ErrorOfNode(root, std::current_exception());
 }
 
-absl::Status CheckHasState(const Schedule& schedule, uint64_t step) {
+absl::Status CheckHasState(const DatasetNode& root, const Schedule& schedule,
+                           LastBatch last_batch, uint64_t step) try {
   const uint64_t steps = schedule.steps();
-  const bool is_known =
+  bool is_known =
       steps > 0 ? step <= steps : step == 0 || schedule.Has(step - 1);
+  const LengthState length = root.length_now();
+  if (is_known && step > 0 && length.is_final && !length.is_endless) {
+    // Whether the step before it has samples.
+    const StepPlan last = schedule.At(step - 1);
+    const uint64_t wanted =
+        last_batch == LastBatch::kDrop ? last.batch_size : 1;
+    is_known = length.readable >= wanted &&
+               last.first_sample <= length.readable - wanted;
+  }
   if (is_known) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat(
       "there is no state at step ", step, ": the run ends before it",
-      steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
+      steps > 0 && step > steps ? absl::StrCat(", after ", steps, " steps")
+                                : ""));
+} catch (...) {
+  return ErrorOfNode(root, std::current_exception());
 }
 
 }  // namespace poniente::internal

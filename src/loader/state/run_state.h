@@ -21,6 +21,7 @@
 #include "dataset/tree_past.h"
 #include "loader/state/schedule_agreement.h"
 #include "poniente/journal.h"
+#include "poniente/loader.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
@@ -111,8 +112,11 @@ absl::StatusOr<uint64_t> StepOfState(std::string_view text,
                                      const Schedule& schedule,
                                      const Journal& journal = Journal());
 
-// Checks whether the run has a state before `step`: OutOfRange beyond its end.
-absl::Status CheckHasState(const Schedule& schedule, uint64_t step);
+// Checks whether the run has a state before `step`: OutOfRange beyond the end
+// of the schedule, or of the dataset if its length is final; errors of
+// ErrorOfNode() if a function of a dataset throws.
+absl::Status CheckHasState(const DatasetNode& root, const Schedule& schedule,
+                           LastBatch last_batch, uint64_t step);
 
 }  // namespace poniente::internal
 

@@ -581,6 +581,25 @@ TEST_F(RunDiffTest, AnotherDescriptionOfTheSameSamples) {
   EXPECT_GT(calls, 0u);
 }
 
+// Stated once, a source is as long as without: the shuffle above goes by it.
+TEST_F(RunDiffTest, ALengthBelowARepeatCounts) {
+  const auto run = [](const std::string& a) {
+    return absl::StrCat("[data]\nseed = 1\nsteps = 20\nbatch_size = 4\n",
+                        "seq_len = 20\n", a);
+  };
+  for (const std::string form :
+       {"[data.flat]\na = { path = 'a', take = N, repeat = 1 }\n"
+        "b = { path = 'b' }\n",
+        "path = 'a'\nslice = [5, N]\nrepeat = 1\n",
+        "block_size = 16\n[data.mixture]\na = { weight = 1, path = 'a', "
+        "take = N, repeat = 1 }\nb = { weight = 1, path = 'b' }\n"}) {
+    SCOPED_TRACE(form);
+    const RunDiff diff =
+        Diff(run(With("N", "60", form)), run(With("N", "50", form)));
+    EXPECT_TRUE(diff.compared.first.has_value());
+  }
+}
+
 using Tokens = DatasetPtr<TokenWindow>;
 
 Tokens DeclaredTokens(const std::string& name, uint64_t tokens,
