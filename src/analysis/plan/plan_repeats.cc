@@ -20,21 +20,21 @@ struct TokenSpan {
   uint32_t end;
 };
 
-// Without the last token, which the next part of an item may share
-// (sample_overlap).
-TokenSpan SpanOf(uint32_t begin, uint32_t length) {
+// Without the last `overlap` tokens, which the next part of an item shares.
+TokenSpan SpanOf(uint32_t begin, uint32_t length, uint32_t overlap) {
   if (length == kWholeItem) return {0, std::numeric_limits<uint32_t>::max()};
-  return {begin, begin + std::max(length, 2u) - 1};
+  return {begin, begin + std::max(length, overlap + 1) - overlap};
 }
 
 // Whether a sample before `from` read some of it in epoch 0.
 absl::StatusOr<bool> IsReadBefore(const DatasetTree& tree, uint32_t leaf,
-                                  const Position& read, uint64_t from) {
-  const TokenSpan span = SpanOf(read.part_begin, read.part_length);
+                                  const Position& read, uint64_t from,
+                                  uint32_t overlap) {
+  const TokenSpan span = SpanOf(read.part_begin, read.part_length, overlap);
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
                             tree.FindParts(leaf, read.index, 0));
   return std::any_of(found.begin(), found.end(), [&](const FoundPart& part) {
-    const TokenSpan other = SpanOf(part.part_begin, part.part_length);
+    const TokenSpan other = SpanOf(part.part_begin, part.part_length, overlap);
     return part.position.epoch == 0 && part.position.index < from &&
            other.begin < span.end && span.begin < other.end;
   });
@@ -51,7 +51,7 @@ const LikeLeaf* LeafOf(const std::vector<LikeLeaf>& leaves, uint32_t number) {
 
 bool ReadParts::Add(const LeafPosition& read) {
   const Position& at = read.position;
-  const TokenSpan span = SpanOf(at.part_begin, at.part_length);
+  const TokenSpan span = SpanOf(at.part_begin, at.part_length, overlap_);
   std::map<uint32_t, uint32_t>& spans = read_[{read.leaf, at.index}];
   const auto next = spans.lower_bound(span.begin);
   if (next != spans.end() && next->first < span.end) return false;
@@ -64,8 +64,8 @@ bool ReadParts::Add(const LeafPosition& read) {
 
 absl::StatusOr<std::optional<Repeat>> FindRepeat(
     const DatasetTree& tree, const std::vector<LikeLeaf>& leaves, uint64_t from,
-    uint64_t end, LookUps* look_ups) {
-  ReadParts read;
+    uint64_t end, uint32_t overlap, LookUps* look_ups) {
+  ReadParts read(overlap);
   std::vector<Position> positions;
   std::vector<LeafPosition> items;
   uint64_t sample = from;
@@ -82,11 +82,11 @@ absl::StatusOr<std::optional<Repeat>> FindRepeat(
       const LikeLeaf* const at = LeafOf(leaves, items[i].leaf);
       if (at == nullptr) continue;
       // Each epoch seats the documents anew, so windows of two epochs cannot be
-      // compared: a second epoch reads documents again.
+      // compared: a second epoch may read documents again.
       const bool is_packed =
           PackedItemsOf(tree.leaves()[items[i].leaf]) != nullptr;
       if (is_packed && items[i].position.epoch > 0) {
-        return Repeat{first + i, true};
+        return Repeat{first + i, false};
       }
       if (!read.Add({at->first, items[i].position})) {
         return Repeat{first + i, true};
@@ -96,7 +96,7 @@ absl::StatusOr<std::optional<Repeat>> FindRepeat(
         if (!look_ups->Take(kSamplesPerFind)) return Repeat{first + i, false};
         PONIENTE_ASSIGN_OR_RETURN(
             const bool is_read,
-            IsReadBefore(tree, like.leaf, items[i].position, from));
+            IsReadBefore(tree, like.leaf, items[i].position, from, overlap));
         if (is_read) return Repeat{first + i, true};
       }
     }

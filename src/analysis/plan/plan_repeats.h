@@ -22,6 +22,9 @@ namespace poniente::internal {
 // The set of tokens that some samples have read.
 class ReadParts {
  public:
+  // Parts of an item share `overlap` tokens, which do not count as read twice.
+  explicit ReadParts(uint32_t overlap) : overlap_(overlap) {}
+
   // Adds the tokens. Returns false if some of them were in the set already.
   bool Add(const LeafPosition& read);
 
@@ -30,6 +33,7 @@ class ReadParts {
   // value the end.
   absl::flat_hash_map<std::pair<uint32_t, Index>, std::map<uint32_t, uint32_t>>
       read_;
+  const uint32_t overlap_;
 };
 
 // A sample that reads something again.
@@ -48,12 +52,13 @@ struct LikeLeaf {
 
 // Returns the first of samples [from, end) that reads tokens of these leaves
 // again; nullopt if none does. If the budget runs out, returns the sample that
-// the search has reached, with is_exact false.
+// the search has reached, with is_exact false; also the first that reads a
+// later epoch of packed documents. Parts of an item share `overlap` tokens.
 // REQUIRES: samples before `from` read only epoch 0 of these leaves; `leaves`
 //     are in the order of the tree.
 absl::StatusOr<std::optional<Repeat>> FindRepeat(
     const DatasetTree& tree, const std::vector<LikeLeaf>& leaves, uint64_t from,
-    uint64_t end, LookUps* look_ups);
+    uint64_t end, uint32_t overlap, LookUps* look_ups);
 
 }  // namespace poniente::internal
 

@@ -228,7 +228,7 @@ absl::Status PlanSources::LookUpSamples() {
   const DatasetTree tree(root_);
   std::vector<std::vector<uint64_t>> counts(
       leaves_.size(), std::vector<uint64_t>(run_.intervals().size()));
-  ReadParts read;
+  ReadParts read(run_.sample_overlap());
   std::vector<Position> positions;
   std::vector<LeafPosition> items;
   uint64_t sample = 0;
@@ -252,7 +252,7 @@ absl::Status PlanSources::LookUpSamples() {
         if (!is_again && read.Add({leaf.like, items[at].position})) continue;
         for (Row* row = leaf.row; row != nullptr && !row->first_repeat;
              row = row->parent) {
-          row->first_repeat = Repeat{first + at, true};
+          row->first_repeat = Repeat{first + at, !is_again};
         }
       }
     }
@@ -308,7 +308,7 @@ absl::Status PlanSources::FindRepeats(const DatasetTree& tree,
     PONIENTE_ASSIGN_OR_RETURN(
         row->first_repeat,
         FindRepeat(tree, row->leaves, static_cast<uint64_t>(*row->second_pass),
-                   run_.samples(), &budget));
+                   run_.samples(), run_.sample_overlap(), &budget));
     look_ups->left -= own - budget.left;
   }
   *rows_left -= row == &rows_ ? 0 : 1;

@@ -56,6 +56,10 @@ class RunSteps {
   PlannedRunStage Stage(size_t stage) const;
   size_t stages() const;
   double LrScale(uint64_t step) const;
+  // Returns the tokens that parts of an item share.
+  uint32_t sample_overlap() const {
+    return schedule_.mixture_options().sample_overlap;
+  }
 
  private:
   RunSteps(const Schedule& schedule) : schedule_(schedule) {}

@@ -76,17 +76,23 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
                      return a->skipped_tokens > b->skipped_tokens;
                    });
   NameList names;
+  bool skips_documents = false;
   for (const PlannedRunSource* source : skipped) {
     names.Add(source->path,
               absl::StrCat(" (", ShortCount(source->skipped_tokens), ")"));
+    skips_documents |= source == skipped[0] && source->skipped_documents > 0;
   }
+  // What a root skips that is no mixture belongs to none of its sources.
+  const std::string most =
+      skipped.empty()
+          ? ""
+          : absl::StrCat("the sources that skip most: ", names.Text(), "; ");
   warnings->push_back(absl::StrFormat(
-      "changes of sequence length skip %s tokens, while %s are read; the "
-      "sources that skip most: %s; a smaller %s skips fewer",
+      "changes of sequence length skip %s tokens, while %s are read; %sa "
+      "smaller %s skips fewer",
       ShortCount(plan.skipped_tokens),
-      ShortCount(static_cast<double>(plan.tokens)), names.Text(),
-      skipped[0]->skipped_documents > 0 ? "shuffle_chunks or chunk_documents"
-                                        : "group_items"));
+      ShortCount(static_cast<double>(plan.tokens)), most,
+      skips_documents ? "shuffle_chunks or chunk_documents" : "group_items"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "poniente/plan.h"
 #include "poniente/run_trace.h"
 #include "tests/config/small_stores.h"
@@ -85,6 +86,32 @@ TEST_F(PlanRepeatsTest, OfAShuffledBlock) {
                     "[[data.stages]]\nstart_step = 120\n"
                     "weights = { a = 0.5, b = 0.5 }\n"),
             2u);
+}
+
+// Parts of one token, and of tokens that are the last of another length's part.
+TEST_F(PlanRepeatsTest, OfPartsThatShareNoToken) {
+  for (int seed = 0; seed < 20; ++seed) {
+    const std::string run = absl::StrCat(
+        "[data]\nseed = ", seed,
+        "\nsteps = 30\nbatch_size = 1\nseq_len = 1\nmax_seq_len = 4\n"
+        "group_items = 100\nblock_size = 4\nmixture.a = { path = 'b', weight "
+        "= 1, slice = [0, 5], block_shuffle = { chunk_items = 1, "
+        "window_chunks = 1000 } }\n"
+        "[[data.seq_lens]]\nstart_step = 4\nseq_len = 2\n");
+    EXPECT_EQ(Compare(run), 1u) << seed;
+  }
+}
+
+// Windows of two epochs hold other documents: only where the second begins is
+// known.
+TEST_F(PlanRepeatsTest, OfPackedDocumentsIsALowerBound) {
+  poniente::testing::WriteDocuments(dir_.path("docs"), 9, 600);
+  const Config config = Parse(
+      "[data]\nsteps = 30\nbatch_size = 2\nseq_len = 60\n"
+      "mixture.d = { path = 'docs', weight = 1, pack_documents = true }\n");
+  ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(config));
+  ASSERT_TRUE(plan.sources[0].first_repeat.has_value());
+  EXPECT_FALSE(plan.sources[0].first_repeat->is_exact);
 }
 
 // Windows that were skipped are read for the first time in the second epoch.

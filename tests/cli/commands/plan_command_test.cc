@@ -62,6 +62,21 @@ TEST_F(PlanCommandTest, PrintsTokensEpochsAndRepeatsPerSourceAndStage) {
                 "worth less than new data): 'rest' (9.31 epochs)"));
 }
 
+// Tokens that a change of length skips at a root that is no mixture are those
+// of no source.
+TEST_F(PlanCommandTest, WarnsOfTokensThatTheRootSkips) {
+  for (const std::string root :
+       {"concat = [{ path = 'b' }, { path = 'c' }]",
+        "flat = { b = { path = 'b' }, c = { path = 'c' } }"}) {
+    std::ofstream(dir_.path("t.toml"))
+        << "[data]\nsteps = 12\nbatch_size = 3\nseq_len = 16\n"
+           "max_seq_len = 64\n"
+        << root << "\n[[data.seq_lens]]\nstart_step = 4\nseq_len = 8\n";
+    EXPECT_THAT(Plan(""), Prints(HasSubstr("changes of sequence length skip")));
+    EXPECT_EQ(Plan("--json").exit_code, 0);
+  }
+}
+
 TEST_F(PlanCommandTest, JsonHasTheDocumentedKeys) {
   const ToolRun run = Plan("--json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
