@@ -120,10 +120,11 @@ class RunTrace {
                                                    uint64_t epoch,
                                                    uint64_t first_step,
                                                    uint64_t end_step) const;
-  // Returns the first and the last epoch of a leaf that these steps may read;
-  // nullopt if they read none.
-  absl::StatusOr<std::optional<DatasetTree::Epochs>> EpochsIn(
-      uint32_t leaf, uint64_t first_step, uint64_t end_step) const;
+  // Returns the epochs of a leaf that these steps may read, in order: no more
+  // than they have samples. Complexity and errors: as resolving all samples.
+  absl::StatusOr<std::vector<uint64_t>> EpochsIn(uint32_t leaf,
+                                                 uint64_t first_step,
+                                                 uint64_t end_step) const;
 
  private:
   // Returns the samples of steps; nullopt if there are none.

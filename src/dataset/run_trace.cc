@@ -202,11 +202,36 @@ absl::StatusOr<std::vector<Reading>> RunTrace::FindInEpoch(
   return readings;
 }
 
-absl::StatusOr<std::optional<DatasetTree::Epochs>> RunTrace::EpochsIn(
+absl::StatusOr<std::vector<uint64_t>> RunTrace::EpochsIn(
     uint32_t leaf, uint64_t first_step, uint64_t end_step) const {
+  std::vector<uint64_t> epochs;
   const std::optional<IndexSpan> span = SamplesOf(first_step, end_step);
-  if (!span.has_value()) return std::optional<DatasetTree::Epochs>();
-  return tree_.EpochsOf(leaf, *span);
+  if (!span.has_value()) return epochs;
+  PONIENTE_ASSIGN_OR_RETURN(const auto all, tree_.EpochsOf(leaf, *span));
+  if (!all.has_value()) return epochs;
+  if (all->last - all->first <= span->last.index - span->first.index) {
+    epochs.resize(all->last - all->first + 1);
+    std::iota(epochs.begin(), epochs.end(), all->first);
+    return epochs;
+  }
+  // As in AppendReadings().
+  constexpr uint64_t kAtOnce = 8192;
+  std::vector<Position> positions;
+  std::vector<LeafPosition> items;
+  for (uint64_t sample = span->first.index; sample <= span->last.index;) {
+    positions.clear();
+    while (sample <= span->last.index && positions.size() < kAtOnce) {
+      positions.push_back({.index = sample++});
+    }
+    items.resize(positions.size());
+    PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
+    for (const LeafPosition& item : items) {
+      if (item.leaf == leaf) epochs.push_back(item.position.epoch);
+    }
+    std::sort(epochs.begin(), epochs.end());
+    epochs.erase(std::unique(epochs.begin(), epochs.end()), epochs.end());
+  }
+  return epochs;
 }
 
 absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaves(

@@ -226,10 +226,9 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
       }
       continue;
     }
-    PONIENTE_ASSIGN_OR_RETURN(const auto epochs,
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> epochs,
                               trace_.EpochsIn(leaf, range.begin, range.end));
-    if (!epochs.has_value()) continue;
-    for (uint64_t epoch = epochs->first; epoch <= epochs->last; ++epoch) {
+    for (const uint64_t epoch : epochs) {
       const absl::StatusOr<std::vector<PieceOfItem>> parts =
           pieces->ItemsIn(document, epoch);
       if (!parts.ok())

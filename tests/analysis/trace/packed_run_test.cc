@@ -324,6 +324,31 @@ TEST_F(PackedRunTest, FindAfterShowIsTheIdentityWithChunks) {
   ExpectShownIsFound(config);
 }
 
+// A source of very many epochs below a shuffle: those are searched that the
+// samples read.
+TEST_F(PackedRunTest, FindAfterShowIsTheIdentityInFewOfManyEpochs) {
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse("seed = 9\nblock_size = 2\nmixture.b = { path = 'b', weight = 1, "
+            "pack_documents = true, repeat = 10_000_000 }\n"));
+  const TracedRun run(config);
+  ASSERT_OK_AND_ASSIGN(const TracedStep step, run.Show(3));
+  size_t found_here = 0;
+  for (uint64_t d = 0; d < 90; ++d) {
+    ASSERT_OK_AND_ASSIGN(const auto found,
+                         run.FindDocument("b", d, StepRange{3, 4}));
+    found_here += found.size();
+  }
+  size_t shown = 0;
+  for (const TracedSample& sample : step.samples) {
+    for (const TracedDocument& document : sample.documents) {
+      shown += !document.is_padding();
+    }
+  }
+  EXPECT_GT(shown, 0u);
+  EXPECT_EQ(found_here, shown);
+}
+
 TEST_F(PackedRunTest, PlanSaysWhatPackingDoes) {
   ASSERT_OK_AND_ASSIGN(const Config config, Parse(mixture_));
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(config));
