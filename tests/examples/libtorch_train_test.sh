@@ -35,17 +35,7 @@ grep -q '^step 120 .* loss/fables .* loss/small/riddles ' whole.log ||
 awk '/^step 120 / && $6 < 2.6 { learned = 1 } END { exit !learned }' whole.log ||
   fail "has not learned: $(tail -n 1 whole.log)"
 
-# Killed as soon as it says that 60 steps are done.
-mkfifo lines
-"$train" run.toml killed >lines &
-pid=$!
-while read -r line; do
-  echo "$line"
-  case $line in 'step 60 '*) kill -KILL "$pid" ;; esac
-done <lines >killed.log
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 137 ] || fail "ended with $code before it was killed"
+kill_at 60 "$train" run.toml killed >killed.log
 if grep -q '^step 120 ' killed.log; then fail 'was not killed half-way'; fi
 "$train" run.toml killed >resumed.log
 head -n 1 resumed.log | grep -q '^resumes at step [1-9]' || fail 'began anew'

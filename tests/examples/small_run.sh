@@ -7,6 +7,23 @@ fail() {
   exit 1
 }
 
+# kill_at STEP COMMAND...: prints what the command prints, and ends it with
+# SIGKILL as soon as it says that so many steps are done.
+kill_at() {
+  at=$1
+  shift
+  mkfifo lines
+  "$@" >lines &
+  pid=$!
+  while read -r line; do
+    echo "$line"
+    case $line in "step $at "*) kill -KILL "$pid" ;; esac
+  done <lines
+  code=0
+  wait "$pid" || code=$?
+  [ "$code" -eq 137 ] || fail "ended with $code before it was killed"
+}
+
 # make_small_run PONIENTE: goes to a folder that is removed at the end, with two
 # stores and run.toml of 24 steps, whose last stage begins with step 17.
 make_small_run() {

@@ -17,17 +17,7 @@ sed -i -e 's/^steps = .*/steps = 1520/' -e 's/^start_step = .*/start_step = 700/
 [ "$(grep -c '^step ' whole.log)" -eq 30 ] || fail 'not a line for 50 steps'
 tail -n 1 whole.log | grep -q '^done, loss ' || fail 'no last line'
 
-# Killed as soon as it says that 300 steps are done.
-mkfifo lines
-"$train" run.toml killed >lines &
-pid=$!
-while read -r line; do
-  echo "$line"
-  case $line in 'step 300 '*) kill -KILL "$pid" ;; esac
-done <lines >killed.log
-code=0
-wait "$pid" || code=$?
-[ "$code" -eq 137 ] || fail "ended with $code before it was killed"
+kill_at 300 "$train" run.toml killed >killed.log
 if grep -q '^done' killed.log; then fail 'was not killed half-way'; fi
 "$train" run.toml killed >resumed.log
 head -n 1 resumed.log | grep -q '^resumes at step [1-9]' || fail 'began anew'

@@ -11,26 +11,18 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "poniente/extend/piecewise_items.h"
 #include "poniente/score_file.h"
 #include "poniente/token_store.h"
+#include "tests/store/read/joined_windows.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
 namespace poniente::testing {
-
-// One token of the concatenation.
-struct JoinedToken {
-  uint32_t id;
-  uint64_t document;
-  uint64_t place;  // in the store
-};
 
 struct OrderCase {
   std::vector<uint64_t> lengths = {};
@@ -85,42 +77,12 @@ class OrderedStore {
                       : store_->Windows(length, *order_);
   }
 
-  // Every window, its pieces and parts of it; every document's uses.
   void ExpectAll(uint64_t length) const {
     ASSERT_OK_AND_ASSIGN(const auto windows, Windows(length));
-    const PiecewiseItems* pieces = PiecesOf(*windows);
-    ASSERT_NE(pieces, nullptr);
-    const uint64_t count = tokens_.size() / length;
-    ASSERT_EQ(windows->length_now(), LengthState::Final(count));
     ASSERT_EQ(windows->item_tokens(), length);
-    std::vector<std::vector<PieceOfItem>> uses(case_.lengths.size());
-    std::mt19937_64 random(length);
-    for (uint64_t w = 0; w < count; ++w) {
-      ASSERT_OK_AND_ASSIGN(const TokenWindow window, windows->GetBlocking(w));
-      ASSERT_EQ(window.tokens.size(), length);
-      for (uint64_t t = 0; t < length; ++t) {
-        ASSERT_EQ(window.tokens[t], tokens_[w * length + t].id);
-      }
-      ExpectPieces(*pieces, {.index = w, .epoch = 3}, w * length, length);
-      const auto begin = static_cast<uint32_t>(random() % length);
-      const auto part = static_cast<uint32_t>(random() % (length - begin + 1));
-      const std::vector<Position> position = {{w, 5, begin, part}};
-      ASSERT_OK_AND_ASSIGN(const auto parts,
-                           RunBlocking(windows->GetAt(position)));
-      ASSERT_EQ(parts.front().tokens,
-                std::vector<uint32_t>(window.tokens.begin() + begin,
-                                      window.tokens.begin() + begin + part));
-      ExpectPieces(*pieces, position.front(), w * length + begin, part);
-      ASSERT_OK_AND_ASSIGN(const auto whole, pieces->Pieces({.index = w}));
-      uint32_t at = 0;
-      for (const ItemPiece& piece : whole) {
-        uses[piece.document].push_back({w, at, piece.begin, piece.end});
-        at += static_cast<uint32_t>(piece.end - piece.begin);
-      }
-      ExpectEnds(*pieces, whole);
-    }
-    for (uint64_t d = 0; d < uses.size(); ++d) {
-      ASSERT_THAT(pieces->ItemsOf(d), IsOkAndHolds(uses[d])) << d;
+    ExpectJoinedWindows(*store_, *windows, tokens_, length);
+    for (uint64_t w = 0; w < tokens_.size() / length; ++w) {
+      ExpectGoesOn(*PiecesOf(*windows), w);
     }
   }
 
@@ -132,33 +94,13 @@ class OrderedStore {
   }
 
  private:
-  void ExpectPieces(const PiecewiseItems& windows, const Position& position,
-                    uint64_t begin, uint64_t count) const {
-    std::vector<ItemPiece> expected;
-    for (uint64_t i = begin; i < begin + count; ++i) {
-      const JoinedToken& token = tokens_[i];
-      if (expected.empty() || expected.back().document != token.document) {
-        expected.push_back({token.document, token.place, token.place});
-      }
-      ++expected.back().end;
-    }
-    ASSERT_THAT(windows.Pieces(position), IsOkAndHolds(expected));
-    std::vector<ItemPiece> found;
-    ASSERT_OK_AND_ASSIGN(const bool has_read,
-                         windows.FindInMemory(position, &found));
-    ASSERT_EQ(has_read, windows.HasPiecesInMemory(position));
-    ASSERT_EQ(found, has_read ? expected : std::vector<ItemPiece>());
-  }
-
-  void ExpectEnds(const PiecewiseItems& windows,
-                  const std::vector<ItemPiece>& pieces) const {
+  // Expects that each piece of a window knows whether its document goes on
+  // behind it.
+  void ExpectGoesOn(const PiecewiseItems& windows, uint64_t window) const {
+    ASSERT_OK_AND_ASSIGN(const auto pieces, windows.Pieces({.index = window}));
     for (const ItemPiece& piece : pieces) {
       ASSERT_OK_AND_ASSIGN(const TokenRange document,
                            store_->DocumentRange(piece.document));
-      PieceEnds ends;
-      ASSERT_THAT(windows.FindEnds(piece, /*may_read=*/true, &ends),
-                  IsOkAndHolds(true));
-      ASSERT_EQ(ends.is_whole, piece.end - piece.begin == document.size());
       bool goes_on = false;
       ASSERT_THAT(windows.FindGoesOn(piece, /*may_read=*/true, &goes_on),
                   IsOkAndHolds(true));

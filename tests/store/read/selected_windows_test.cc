@@ -16,6 +16,7 @@
 #include "poniente/token_store.h"
 #include "store/read/selected_tokens.h"
 #include "store/read/side_file.h"
+#include "tests/store/read/joined_windows.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/status_matchers.h"
@@ -29,10 +30,12 @@ using ::testing::_;
 using ::testing::AllOf;
 using testing::Documents;
 using ::testing::ElementsAre;
+using testing::ExpectJoinedWindows;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::IsOk;
 using testing::IsOkAndHolds;
+using testing::JoinedToken;
 using testing::ProvenDocuments;
 using testing::StatusIs;
 using testing::TempDir;
@@ -40,13 +43,6 @@ using testing::WriteFile;
 using testing::WriteStore;
 
 using testing::kInvalid;
-
-// One token of the concatenation.
-struct SlowToken {
-  uint32_t id;
-  uint64_t document;
-  uint64_t place;  // in the store
-};
 
 // A name that keeps the documents file out of memory: damage is seen at once.
 const std::string& LongName() {
@@ -60,8 +56,7 @@ class Selected {
  public:
   Selected(const std::vector<uint64_t>& lengths,
            const std::vector<bool>& chosen,
-           const std::string& first_name = "first")
-      : lengths_(lengths), chosen_(chosen) {
+           const std::string& first_name = "first") {
     Documents documents = ProvenDocuments(lengths, 257);
     documents[0].name = first_name;
     EXPECT_THAT(WriteStore(folder_.path(), documents), IsOk());
@@ -81,42 +76,10 @@ class Selected {
     selection_ = *Selection::FromIndices(documents.size(), items);
   }
 
-  // Every window, its pieces and parts of it; every document's uses.
   void ExpectAll(uint64_t length) const {
     ASSERT_OK_AND_ASSIGN(const auto windows,
                          store_->Windows(length, selection_));
-    const PiecewiseItems* pieces = PiecesOf(*windows);
-    ASSERT_NE(pieces, nullptr);
-    const uint64_t count = tokens_.size() / length;
-    ASSERT_EQ(windows->length_now(), LengthState::Final(count));
-    std::vector<std::vector<PieceOfItem>> uses(lengths_.size());
-    std::mt19937_64 random(length);
-    for (uint64_t w = 0; w < count; ++w) {
-      ASSERT_OK_AND_ASSIGN(const TokenWindow window, windows->GetBlocking(w));
-      ASSERT_EQ(window.tokens.size(), length);
-      for (uint64_t t = 0; t < length; ++t) {
-        ASSERT_EQ(window.tokens[t], tokens_[w * length + t].id);
-      }
-      ExpectPieces(*pieces, {.index = w, .epoch = 3}, w * length, length);
-      const auto begin = static_cast<uint32_t>(random() % length);
-      const auto part = static_cast<uint32_t>(random() % (length - begin + 1));
-      const std::vector<Position> position = {{w, 5, begin, part}};
-      ASSERT_OK_AND_ASSIGN(const auto parts,
-                           RunBlocking(windows->GetAt(position)));
-      ASSERT_EQ(parts.front().tokens,
-                std::vector<uint32_t>(window.tokens.begin() + begin,
-                                      window.tokens.begin() + begin + part));
-      ExpectPieces(*pieces, position.front(), w * length + begin, part);
-      ASSERT_OK_AND_ASSIGN(const auto whole, pieces->Pieces({.index = w}));
-      uint32_t at = 0;
-      for (const ItemPiece& piece : whole) {
-        uses[piece.document].push_back({w, at, piece.begin, piece.end});
-        at += static_cast<uint32_t>(piece.end - piece.begin);
-      }
-    }
-    for (uint64_t d = 0; d < uses.size(); ++d) {
-      ASSERT_THAT(pieces->ItemsOf(d), IsOkAndHolds(uses[d])) << d;
-    }
+    ExpectJoinedWindows(*store_, *windows, tokens_, length);
   }
 
   const TempDir& folder() const { return folder_; }
@@ -124,25 +87,10 @@ class Selected {
   const Selection& selection() const { return selection_; }
 
  private:
-  void ExpectPieces(const PiecewiseItems& windows, const Position& position,
-                    uint64_t begin, uint64_t count) const {
-    std::vector<ItemPiece> expected;
-    for (uint64_t i = begin; i < begin + count; ++i) {
-      const SlowToken& token = tokens_[i];
-      if (expected.empty() || expected.back().document != token.document) {
-        expected.push_back({token.document, token.place, token.place});
-      }
-      ++expected.back().end;
-    }
-    ASSERT_THAT(windows.Pieces(position), IsOkAndHolds(expected));
-  }
-
   const TempDir folder_;
-  const std::vector<uint64_t> lengths_;
-  const std::vector<bool> chosen_;
   std::shared_ptr<const TokenStore> store_;
   Selection selection_;
-  std::vector<SlowToken> tokens_;
+  std::vector<JoinedToken> tokens_;
 };
 
 TEST(SelectedWindowsTest, EverySubsetOfAFewDocuments) {
