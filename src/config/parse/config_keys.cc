@@ -170,7 +170,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "lr_scale_end", "number >= 0", "", "`lr_scale`", "the factor changes linearly to this at the stage's end"},
 {kStage, "numbers", "table of numbers", "", "none", "anything else that the trainer wants to know: a RoPE base, ..."},
 
-{kMixtureStage, "start_sample", "integer >= 1", "samples", "", "where the stage starts, in samples of this mixture, counted over all its epochs"},
+{kMixtureStage, "start_sample", "integer >= 1", "samples", "", "where the stage starts, in samples of this mixture, whatever the epochs of its components; a mixture that ends (`stop`) begins with its first weights again in each epoch of its own"},
 {kMixtureStage, "start_step", kPlace, "steps", "", "the same in steps of the run; only if all nodes above are mixtures, and nothing in between ends or reorders them"},
 {kMixtureStage, "start_token", kPlace, "tokens", "", "the same in tokens of the run"},
 {kMixtureStage, "start_share", "number, 0 to below 1", "", "", "the same as a share of the run; 0 only for the first stage, whose weights and thresholds are then the components' own"},
