@@ -152,8 +152,10 @@ class ZippedDataset final : public AsyncDataset<std::tuple<Ts...>>,
         co_await internal::Ask(child->dataset, positions);
     if (!got.ok()) co_return internal::PrependName(got.status(), child->name);
     if (got->size() != positions.size()) {
-      co_return internal::CountError(child->name, got->size(),
-                                     positions.size());
+      co_return internal::PrependName(
+          internal::CountError(child->dataset->name(), got->size(),
+                               positions.size()),
+          child->name);
     }
     for (size_t i = 0; i < got->size(); ++i) {
       std::get<place>((*items)[i]) = std::move((*got)[i]);

@@ -86,10 +86,11 @@ std::vector<Position> ResolveOnly(const IndexMap& map,
   return below;
 }
 
-absl::Status CheckAnswer(std::string_view child, const absl::Status& answer,
-                         size_t got, size_t want) {
-  if (!answer.ok()) return PrependName(answer, child);
-  return got == want ? absl::OkStatus() : CountError(child, got, want);
+absl::Status CheckAnswer(std::string_view name, const DatasetNode& child,
+                         const absl::Status& answer, size_t got, size_t want) {
+  if (!answer.ok()) return PrependName(answer, name);
+  if (got == want) return absl::OkStatus();
+  return PrependName(CountError(child.name(), got, want), name);
 }
 
 uint64_t LengthNeeded(std::span<const Position> positions) {

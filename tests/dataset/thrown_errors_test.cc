@@ -18,6 +18,7 @@
 #include "poniente/flat_mixture.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/transforms.h"
+#include "poniente/zipped_dataset.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 
@@ -87,6 +88,32 @@ TEST(ThrownErrorsTest, OneItemOfALeafIsNamedWithItsPathAndEpoch) {
               StatusIs(absl::StatusCode::kInternal,
                        "small: mine: dataset 'shards' item 7 epoch 0: boom"));
   EXPECT_THAT(Below(Leaf())->GetBlocking(8), IsOk());
+}
+
+// Answers with one item less than it was asked for.
+class ForgetfulLeaf final : public AsyncDataset<uint64_t> {
+ public:
+  std::string name() const override { return "forgetful"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(10); }
+  Task<std::vector<uint64_t>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<uint64_t>(indices.begin() + 1, indices.end());
+  }
+};
+
+TEST(ThrownErrorsTest, WhoForgetsItemsIsNamedWithItsPath) {
+  const auto leaf = std::make_shared<ForgetfulLeaf>();
+  const std::vector<Index> two = {1, 2};
+  const std::string what = "dataset 'forgetful' gave 1 items, asked for 2";
+  EXPECT_THAT(Below(leaf)->GetBatchBlocking(two),
+              StatusIs(absl::StatusCode::kInternal, "small: mine: " + what));
+  EXPECT_THAT((*Shuffle<uint64_t>(leaf, 7))->GetBatchBlocking(two),
+              StatusIs(absl::StatusCode::kInternal, what));
+  EXPECT_THAT((*Zip(NamedDataset<uint64_t>{"a", Counting(10)},
+                    NamedDataset<uint64_t>{"b", leaf}))
+                  ->GetBatchBlocking(two),
+              StatusIs(absl::StatusCode::kInternal, "b: " + what));
 }
 
 // Batches are never of one item.

@@ -119,10 +119,10 @@ namespace internal {
 // Returns where the positions of a node with one child lie in the child.
 std::vector<Position> ResolveOnly(const IndexMap& map,
                                   std::span<const Position> positions);
-// Returns the error of a child's answer, with the child's name in front, or
-// that for `got` items instead of `want`.
-absl::Status CheckAnswer(std::string_view child, const absl::Status& answer,
-                         size_t got, size_t want);
+// Returns the error of a child's answer, or that for `got` items instead of
+// `want`, with the name that the child has in its parent in front.
+absl::Status CheckAnswer(std::string_view name, const DatasetNode& child,
+                         const absl::Status& answer, size_t got, size_t want);
 
 // Returns one more than the greatest index; 0 without positions.
 uint64_t LengthNeeded(std::span<const Position> positions);
@@ -407,8 +407,9 @@ class IndexMapDataset : public AsyncDataset<T>, public internal::OnlyCopies {
     }
     absl::StatusOr<std::vector<T>> got = co_await internal::Ask(
         child->dataset, std::span<const Position>(below));
-    absl::Status checked = internal::CheckAnswer(
-        child->name, got.status(), got.ok() ? got->size() : 0, below.size());
+    absl::Status checked =
+        internal::CheckAnswer(child->name, *child->dataset, got.status(),
+                              got.ok() ? got->size() : 0, below.size());
     if (!checked.ok()) co_return checked;
     co_return got;
   }
@@ -419,7 +420,7 @@ class IndexMapDataset : public AsyncDataset<T>, public internal::OnlyCopies {
     absl::StatusOr<std::vector<T>> got =
         co_await internal::Ask(child->dataset, group->positions);
     absl::Status checked =
-        internal::CheckAnswer(child->name, got.status(),
+        internal::CheckAnswer(child->name, *child->dataset, got.status(),
                               got.ok() ? got->size() : 0, group->places.size());
     if (!checked.ok()) co_return checked;
     for (size_t i = 0; i < got->size(); ++i) {

@@ -56,6 +56,10 @@ absl::Status NotAnIdOf(const TreeLeaf& leaf, uint64_t item, uint64_t id,
         "must make ids below that number";
   } else if (leaf.node->reads_files()) {
     remedy = kOfFiles;
+  } else if (leaf.node->vocabulary() == nullptr) {
+    remedy =
+        "it is a dataset of the program's own that states no vocabulary(): "
+        "state one, and a token_type that holds its ids";
   }
   return WrongId(leaf, item, NotBelow(id, limit), remedy);
 }

@@ -296,5 +296,19 @@ TEST_F(OwnDatasetTest, TooLargeAnIdNamesTheVocabularyThatItStates) {
                                "be below the vocabulary that it states"))));
 }
 
+TEST_F(OwnDatasetTest, TooLargeAnIdWithoutAVocabularyAsksForOne) {
+  const Config config = Open(Own({.id = 70'000, .vocabulary = std::nullopt}));
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  absl::Status status;
+  for (int step = 0; step < 200 && status.ok(); ++step) {
+    status = loader->NextBlocking().status();
+  }
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("token id 70000 is not below"),
+                             HasSubstr("states no vocabulary(): state one, and "
+                                       "a token_type that holds its ids"))));
+}
+
 }  // namespace
 }  // namespace poniente::internal
