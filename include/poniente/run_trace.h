@@ -6,6 +6,7 @@
 #define PONIENTE_RUN_TRACE_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -120,11 +121,13 @@ class RunTrace {
                                                    uint64_t epoch,
                                                    uint64_t first_step,
                                                    uint64_t end_step) const;
-  // Returns the epochs of a leaf that these steps may read, in order: no more
-  // than they have samples. Complexity and errors: as resolving all samples.
-  absl::StatusOr<std::vector<uint64_t>> EpochsIn(uint32_t leaf,
-                                                 uint64_t first_step,
-                                                 uint64_t end_step) const;
+  // Calls visit(epoch) for each epoch of a leaf that these steps may read, in
+  // order, until it returns an error: for no more epochs than the steps have
+  // samples. Complexity: at most that of resolving all samples, and a word for
+  // each epoch.
+  absl::Status ForEachEpoch(
+      uint32_t leaf, uint64_t first_step, uint64_t end_step,
+      const std::function<absl::Status(uint64_t)>& visit) const;
 
  private:
   // Returns the samples of steps; nullopt if there are none.

@@ -202,20 +202,22 @@ absl::StatusOr<std::vector<Reading>> RunTrace::FindInEpoch(
   return readings;
 }
 
-absl::StatusOr<std::vector<uint64_t>> RunTrace::EpochsIn(
-    uint32_t leaf, uint64_t first_step, uint64_t end_step) const {
-  std::vector<uint64_t> epochs;
+absl::Status RunTrace::ForEachEpoch(
+    uint32_t leaf, uint64_t first_step, uint64_t end_step,
+    const std::function<absl::Status(uint64_t)>& visit) const {
   const std::optional<IndexSpan> span = SamplesOf(first_step, end_step);
-  if (!span.has_value()) return epochs;
+  if (!span.has_value()) return absl::OkStatus();
   PONIENTE_ASSIGN_OR_RETURN(const auto all, tree_.EpochsOf(leaf, *span));
-  if (!all.has_value()) return epochs;
+  if (!all.has_value()) return absl::OkStatus();
   if (all->last - all->first <= span->last.index - span->first.index) {
-    epochs.resize(all->last - all->first + 1);
-    std::iota(epochs.begin(), epochs.end(), all->first);
-    return epochs;
+    for (uint64_t epoch = all->first; epoch <= all->last; ++epoch) {
+      PONIENTE_RETURN_IF_ERROR(visit(epoch));
+    }
+    return absl::OkStatus();
   }
   // As in AppendReadings().
   constexpr uint64_t kAtOnce = 8192;
+  std::vector<uint64_t> epochs;
   std::vector<Position> positions;
   std::vector<LeafPosition> items;
   for (uint64_t sample = span->first.index; sample <= span->last.index;) {
@@ -231,7 +233,8 @@ absl::StatusOr<std::vector<uint64_t>> RunTrace::EpochsIn(
     std::sort(epochs.begin(), epochs.end());
     epochs.erase(std::unique(epochs.begin(), epochs.end()), epochs.end());
   }
-  return epochs;
+  for (const uint64_t epoch : epochs) PONIENTE_RETURN_IF_ERROR(visit(epoch));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaves(

@@ -226,9 +226,7 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
       }
       continue;
     }
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> epochs,
-                              trace_.EpochsIn(leaf, range.begin, range.end));
-    for (const uint64_t epoch : epochs) {
+    const auto search = [&](uint64_t epoch) -> absl::Status {
       const absl::StatusOr<std::vector<PieceOfItem>> parts =
           pieces->ItemsIn(document, epoch);
       if (!parts.ok())
@@ -239,7 +237,10 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
             trace_.FindInEpoch(leaf, part.item, epoch, range.begin, range.end));
         add(part, readings);
       }
-    }
+      return absl::OkStatus();
+    };
+    PONIENTE_RETURN_IF_ERROR(
+        trace_.ForEachEpoch(leaf, range.begin, range.end, search));
   }
   SortBySample(&found);
   return found;
