@@ -90,7 +90,7 @@ class MistakeFinder {
     CheckEnum("NodeFilter::Kind", filter->kind, NodeFilter::Kind::kFraction);
     CheckEnum("ScoreFormat", filter->format, ScoreFormat::kFloat64);
     CheckThreshold(filter->at_least);
-    CheckUtf8(filter->path);
+    CheckString(filter->path);
     const bool is_scores = filter->kind == NodeFilter::Kind::kScores;
     const bool is_fraction = filter->kind == NodeFilter::Kind::kFraction;
     if (is_fraction && !filter->path.empty()) {
@@ -109,7 +109,7 @@ class MistakeFinder {
     if (!order.has_value()) return;
     CheckEnum("ScoreFormat", order->format, ScoreFormat::kFloat64);
     CheckEnum("ScoreDirection", order->direction, ScoreDirection::kDescending);
-    CheckUtf8(order->path);
+    CheckString(order->path);
   }
 
   void CheckThreshold(const ScoreThreshold& threshold) {
@@ -136,7 +136,7 @@ class MistakeFinder {
       CheckEnum("LongDocuments", options.long_documents,
                 LongDocuments::kRefuse);
       CheckEnum("EndOfDocument", options.end_of_document, EndOfDocument::kDrop);
-      CheckUtf8(options.index_file);
+      CheckString(options.index_file);
       if (!node.pack_documents->is_packed && options != PackingOptions()) {
         Lost("states how documents are packed, and that they are not");
       }
@@ -165,7 +165,7 @@ class MistakeFinder {
     CheckOrder(node.order);
   }
 
-  void CheckUtf8(std::string_view text) {
+  void CheckString(std::string_view text) {
     if (!IsUtf8(text)) {
       Fatal("has a name or a path that is not UTF-8: ", Quoted(text));
     }
@@ -179,25 +179,25 @@ class MistakeFinder {
          {&node.name, &node.path, &node.hub_name, &node.hub_config,
           &node.hub_split, &node.use, &node.files.format, &node.files.column,
           &node.files.glob}) {
-      CheckUtf8(*text);
+      CheckString(*text);
     }
     if (node.files.loss_mask.has_value()) {
-      CheckUtf8(node.files.loss_mask->path);
-      CheckUtf8(node.files.loss_mask->glob);
-      CheckUtf8(node.files.loss_mask->column);
+      CheckString(node.files.loss_mask->path);
+      CheckString(node.files.loss_mask->glob);
+      CheckString(node.files.loss_mask->column);
     }
-    if (node.vocabulary.has_value()) CheckUtf8(node.vocabulary->tokenizer);
+    if (node.vocabulary.has_value()) CheckString(node.vocabulary->tokenizer);
     for (const RunStage& stage : node.stages) CheckStage(stage);
   }
 
   void CheckStage(const RunStage& stage) {
-    CheckUtf8(stage.name);
+    CheckString(stage.name);
     for (const auto* const numbers :
          {&stage.weights, &stage.fim_rates, &stage.numbers}) {
-      for (const auto& entry : *numbers) CheckUtf8(entry.first);
+      for (const auto& entry : *numbers) CheckString(entry.first);
     }
     for (const auto& [name, threshold] : stage.thresholds) {
-      CheckUtf8(name);
+      CheckString(name);
       CheckThreshold(threshold);
     }
     CheckPoint(stage.start);
@@ -300,10 +300,10 @@ class MistakeFinder {
     std::set<std::string_view> names;
     for (const RunEval& eval : run_.evals) {
       key_ = absl::StrCat("data.eval.", TomlKey(eval.name));
-      CheckUtf8(eval.name);
+      CheckString(eval.name);
       if (!names.insert(eval.name).second) Fatal("has the name of another");
       if (eval.held_out.has_value()) {
-        for (const std::string& path : *eval.held_out) CheckUtf8(path);
+        for (const std::string& path : *eval.held_out) CheckString(path);
         if (eval.data != Node()) Lost("states data and held_out");
       } else if (eval.data == Node()) {
         Fatal("says nothing to read: state data or held_out");
@@ -317,7 +317,7 @@ class MistakeFinder {
   void CheckRun() {
     CheckEvals();
     key_ = "data.journal";
-    CheckUtf8(run_.journal);
+    CheckString(run_.journal);
     key_ = "run";
     CheckEnum("ShareOf", run_.shares_of, ShareOf::kTokens);
     key_ = "run.io";
@@ -331,7 +331,7 @@ class MistakeFinder {
     for (const BatchTensor tensor : loader.tensors) {
       CheckEnum("BatchTensor", tensor, kLastBatchTensor);
     }
-    for (const auto& entry : loader.loss_weights) CheckUtf8(entry.first);
+    for (const auto& entry : loader.loss_weights) CheckString(entry.first);
     if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0 ||
         loader.context != ContextRank()) {
       Lost(
@@ -340,7 +340,7 @@ class MistakeFinder {
           "copy of Config::loader_options()");
     }
     key_ = "run.catalogs";
-    for (const std::string& folder : run_.catalogs) CheckUtf8(folder);
+    for (const std::string& folder : run_.catalogs) CheckString(folder);
   }
 
   const Run& run_;

@@ -76,12 +76,12 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
                      return a->skipped_tokens > b->skipped_tokens;
                    });
   NameList names;
-  bool skips_documents = false;
   for (const PlannedRunSource* source : skipped) {
     names.Add(source->path,
               absl::StrCat(" (", ShortCount(source->skipped_tokens), ")"));
-    skips_documents |= source == skipped[0] && source->skipped_documents > 0;
   }
+  const bool skips_documents =
+      !skipped.empty() && skipped[0]->skipped_documents > 0;
   // What a root skips that is no mixture belongs to none of its sources.
   const std::string most =
       skipped.empty()

@@ -22,12 +22,13 @@ DecodedBlock BlockCache::Find(uint64_t source, uint64_t block) {
 
 void BlockCache::Keep(uint64_t source, uint64_t block, DecodedBlock decoded) {
   const Key key = {source, block};
+  const uint64_t bytes = decoded->size();
+  Entries entry;
+  entry.push_front({key, std::move(decoded)});
   MutexLock lock(&mutex_);
   // Another thread may have decoded the same block at the same time.
-  if (by_key_.contains(key)) return;
-  const uint64_t bytes = decoded->size();
-  entries_.push_front({key, std::move(decoded)});
-  by_key_[key] = entries_.begin();
+  if (!by_key_.emplace(key, entry.begin()).second) return;
+  entries_.splice(entries_.begin(), entry);
   bytes_ += bytes;
   budget_.TakeAnyway(bytes);
   while (!budget_.HasRoomFor(0) && entries_.size() > 1) {

@@ -94,10 +94,12 @@ absl::Status ForEachInteger(const InputBytes& input, uint64_t offset,
   std::vector<std::byte> bytes(std::min(count, kAtOnce) * sizeof(U));
   uint64_t advised = offset;
   while (count > 0) {
-    const uint64_t end = offset + std::min(count * sizeof(U), kAhead);
-    if (end - advised >= std::min(count * sizeof(U), kAhead / 2)) {
-      input.WillRead(advised, end - advised);
-      advised = end;
+    const uint64_t ahead = std::min(count * sizeof(U), kAhead);
+    const uint64_t new_bytes = offset + ahead - advised;
+    // Not if it is all read next.
+    if (count > kAtOnce && new_bytes >= std::min(ahead, kAhead / 2)) {
+      input.WillRead(advised, new_bytes);
+      advised += new_bytes;
     }
     const uint64_t some = std::min(count, kAtOnce);
     const std::span<std::byte> part = std::span(bytes).first(some * sizeof(U));

@@ -100,8 +100,8 @@ uint64_t CreationOf(int fd, const char* path) {
   struct statx info;
   if (::statx(fd, path, AT_EMPTY_PATH, STATX_BTIME, &info) != 0) return 0;
   if ((info.stx_mask & STATX_BTIME) == 0) return 0;
-  return static_cast<uint64_t>(info.stx_btime.tv_sec) * 1'000'000'000 +
-         info.stx_btime.tv_nsec;
+  return Nanoseconds({.tv_sec = info.stx_btime.tv_sec,
+                      .tv_nsec = static_cast<int64_t>(info.stx_btime.tv_nsec)});
 }
 
 }  // namespace
