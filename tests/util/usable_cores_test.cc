@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <climits>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
+#include "tests/support/made_up_system.h"
 #include "tests/support/one_core.h"
-#include "tests/support/temp_dir.h"
 
 namespace poniente::internal {
 namespace {
@@ -29,17 +27,9 @@ TEST(UsableCoresTest, AreThoseThatAreLeftToTheThread) {
   EXPECT_EQ(UsableCores(), all);
 }
 
-// A made-up /proc and /sys.
-class CoresOfQuotaTest : public ::testing::Test {
+class CoresOfQuotaTest : public testing::MadeUpSystem {
  protected:
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path full = dir_.path() + path;
-    std::filesystem::create_directories(full.parent_path());
-    std::ofstream(full) << text;
-  }
-  unsigned Cores() { return CoresOfQuota(dir_.path()); }
-
-  testing::TempDir dir_;
+  unsigned Cores() { return CoresOfQuota(root()); }
 };
 
 TEST_F(CoresOfQuotaTest, AreThoseOfTheTightestGroupRoundedUp) {

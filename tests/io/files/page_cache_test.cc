@@ -3,27 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include <string>
 
-#include "tests/support/temp_dir.h"
+#include "tests/support/made_up_system.h"
 
 namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kGib = uint64_t{1} << 30;
 
-// A made-up /proc and /sys.
-class PageCacheTest : public ::testing::Test {
+class PageCacheTest : public testing::MadeUpSystem {
  protected:
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path full = dir_.path() + path;
-    std::filesystem::create_directories(full.parent_path());
-    std::ofstream(full) << text;
-  }
-  uint64_t Available() { return AvailableMemoryBytes(dir_.path()); }
-
-  testing::TempDir dir_;
+  uint64_t Available() { return AvailableMemoryBytes(root()); }
 };
 
 TEST_F(PageCacheTest, IsWhatTheMachineHas) {
